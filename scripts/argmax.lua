@@ -1,10 +1,10 @@
--- Argmax: the index of each row's largest element travels with its value.
+-- Argmax: the index of each row's largest element.
 --
--- A maximum alone is one instruction, but every exchange between lanes or warps
--- must also pass the maximum's index. Numbers are mapped to integers with the
--- same order, so that NaN (the largest) and -0 (equal to 0) need no branch.
--- Among equal elements the smallest index wins, so the result does not depend
--- on the distribution of a row.
+-- A maximum alone needs one instruction, but each exchange between lanes or
+-- warps must also pass the index of the maximum. Numbers are mapped to integers
+-- that have the same order, so NaN and -0 need no branch. NaN is the largest
+-- number, and -0 equals 0. The smallest index is chosen among equal elements,
+-- so the result does not depend on how a row is distributed.
 --   cutelua scripts/argmax.lua --help
 local cute = require "cute"
 local argmax = require "kernels.argmax"
@@ -23,7 +23,7 @@ require "cutelua.bench.harness".run(arg, {
     return argmax {dtype = cute[p.dtype], n = p.n, smallest = p.opt.smallest}
   end,
   pieces = function(p) return p.rows end,
-  look = 1 << 9,  -- rows
+  look = 1 << 9,  -- number of rows to check
   reference = function(p, row)
     local best, at
     for k = 0, p.n - 1 do

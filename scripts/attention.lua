@@ -1,11 +1,11 @@
--- Attention: the scores never leave the registers.
+-- Attention: the scores stay in registers.
 --
--- The scores are a matrix as large as the square of the sequence: writing and
--- reading it would cost more than the products. A block keeps the scores of 128
--- rows and 64 keys at a time. For each row it also keeps the base and the sum
--- of the exponentials, and (in the accumulators) the weighted sum of values. A
--- warp holds accumulators in the layout of the next product's left operand, so
--- exponentials need no shared memory between the two products.
+-- The matrix of scores has S x T elements. Its memory traffic would cost more
+-- time than the products. Therefore, a block holds only the scores of 128 rows
+-- and 64 keys at a time. For each row it also holds the base and the sum of the
+-- exponentials. The accumulators hold the weighted sum of the values. A warp's
+-- accumulators have the layout of the next product's left operand, so the
+-- exponentials do not pass through shared memory.
 --   cutelua scripts/attention.lua --help
 local oracle = require "cutelua.bench.oracle"
 local attention = require "kernels.attention"

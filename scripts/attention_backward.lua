@@ -1,15 +1,17 @@
 -- The gradients of attention: intermediate results are recomputed.
 --
 -- The forward pass stores lse for each row, the logarithm of the row's sum of
--- exponentials. The weights follow from lse: P = e^(QK^T scale - lse). Then
--- dV = P^T dO, dS = P (dO V^T - delta), dQ = dS K, dK = dS^T Q. One kernel sums
--- dQ over keys, another one sums dK and dV over rows. So one block owns each
--- sum, no atomics are needed, and results are the same each time.
+-- exponentials. The backward pass computes the weights P from it:
+--   P = e^(QK^T scale - lse), dV = P^T dO, dS = P (dO V^T - delta),
+--   dQ = dS K, dK = dS^T Q.
+-- One kernel sums dQ over keys. Another kernel sums dK and dV over rows. So
+-- each sum belongs to one block, no atomics are needed, and the results are
+-- deterministic.
 --   cutelua scripts/attention_backward.lua --help
 local attention_bwd = require "kernels.attention_bwd"
 local oracle = require "cutelua.bench.oracle"
 
--- Fills a buffer with a number near the logarithm of a row's sum of t
+-- Fills a buffer with a number close to the logarithm of a row's sum of t
 -- exponentials.
 local function like_lse(p)
   return function(b) return b:fill(math.log(p.t) + 0.5) end

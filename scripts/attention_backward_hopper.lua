@@ -1,14 +1,15 @@
 -- The gradients of attention for Hopper: five products instead of seven.
 --
--- In attention_backward.lua two kernels recompute the weights, because rows own
--- dq and keys own dk and dv. Here blocks own keys alone, and add their parts of
--- dq to sums in global memory, by TMA. The blocks that add to a row take turns,
--- so that results are the same each time.
+-- In attention_backward.lua two kernels recompute the weights, one for dQ and
+-- one for dK and dV. Here one kernel computes all three, and each block has a
+-- tile of keys. Blocks add their parts of dQ to sums in global memory, by TMA.
+-- The blocks that add to the same rows do so in a fixed order, so the results
+-- are deterministic.
 --   cutelua scripts/attention_backward_hopper.lua --help
 local attention_bwd = require "kernels.attention_bwd_sm90"
 local oracle = require "cutelua.bench.oracle"
 
--- Fills a buffer with a number near the logarithm of a row's sum of t
+-- Fills a buffer with a number close to the logarithm of a row's sum of t
 -- exponentials.
 local function like_lse(p)
   return function(b) return b:fill(math.log(p.t) + 0.5) end
@@ -19,13 +20,14 @@ local function kernels(p)
                         deterministic = not p.opt["any-order"]}
 end
 
--- For each launch, the operand from which each kernel argument is made.
+-- For each launch, the operands from which its kernel arguments are created.
 local NAMES = {{"o", "dout", "lse", "logs", "delta", "sums", "turns"},
   {"q", "q", "k", "k", "v", "v", "dout", "dout", "dk", "dk", "dv", "dv", "sums",
    "sums", "sums", "sums", "logs", "delta", "logs", "logs", "turns"},
   {"sums", "dq", "sums"}}
 
--- Returns the arguments of launch i.
+-- Returns the kernel arguments of launch i: the operand's name, and a function
+-- that creates the argument.
 local function arguments(p, k, i)
   local function all()
     local t = p.tensors

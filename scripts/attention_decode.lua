@@ -1,15 +1,15 @@
--- Attention with one query for each sequence, as in text generation.
+-- Attention with one query per sequence, as in text generation.
 --
--- There is almost nothing to compute: reading the keys and values takes all the
--- time. One block for each head would leave most of a GPU idle, so the keys of
--- all heads are divided equally among blocks. Each block stores weighted sums
--- of values and the scale of the weights; a second kernel combines these. Heads
--- that share keys are rows of one tile, so that shared keys are read once.
+-- Reading the keys and values takes nearly all of the time. With one block per
+-- head, most of a GPU would be idle, so the keys of all heads are divided
+-- equally among the blocks. Each block stores weighted sums of values and the
+-- scale of the weights. A second kernel combines these. Heads that share keys
+-- are rows of one tile, so that shared keys are read once.
 --   cutelua scripts/attention_decode.lua --help
 local oracle = require "cutelua.bench.oracle"
 local decode = require "kernels.attention_decode"
 
--- Returns the kernels, and the numbers of blocks and parts.
+-- Returns the kernels, and a plan with the numbers of blocks and parts.
 local function made(p)
   local k = decode {head = p.d, group = p.h // p.g}
   return k, k.plan(p.t, 1, p.h, p.b)
@@ -28,7 +28,8 @@ require "cutelua.bench.harness".run(arg, {
     local q, k, l, n = {p.b, 1, p.h, p.d}, {p.b, p.t, p.g, p.d}, made(p)
     return {{"q", q}, {"k", k}, {"v", k}, {"o", q, out = true},
             {"lse", {p.b, p.h, 1}, dtype = "f32", out = true},
-            -- Not all elements are written.
+            -- The kernel does not write all elements, so the tensor is filled
+            -- first.
             {"parts", {n.slots, l.rows, p.d}, dtype = "f32", fill = "zero",
              scratch = true},
             {"logs", {n.slots, l.rows}, dtype = "f32", fill = "zero",

@@ -1,15 +1,17 @@
--- Attention for Hopper: softmax while the tensor cores multiply.
+-- Attention for Hopper: softmax runs in parallel with the tensor cores.
 --
 -- In attention.lua a warp either multiplies or computes exponentials. Here
--- wgmma multiplies in the background: a warpgroup requests the scores of the
--- next keys and the product of finished exponentials with V, and computes
--- exponentials meanwhile. Two or three warpgroups take turns, so that tensor
--- cores always have work. One thread loads keys and values by TMA.
+-- wgmma multiplies asynchronously. A warpgroup issues two products: the scores
+-- of the next keys, and the product of finished exponentials with V. It
+-- computes exponentials at the same time. Two or three warpgroups alternate, so
+-- that the tensor cores are always busy. One thread loads keys and values by
+-- TMA.
 --   cutelua scripts/attention_hopper.lua --help
 local attention = require "kernels.attention_sm90"
 local oracle = require "cutelua.bench.oracle"
 
--- Returns a kernel's arguments: maps of q, k, v and o, and the rest.
+-- Returns the kernel arguments. q, k, v and o are passed as TMA atoms with
+-- tensors of coordinates.
 local function arguments(p, k)
   local list = {n = 11}
   for i, name in ipairs {"q", "k", "v", "o"} do

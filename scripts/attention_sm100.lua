@@ -1,20 +1,20 @@
 -- Attention for Blackwell: scores, probabilities and results in tensor memory.
 --
--- tcgen05.mma leaves scores in tensor memory, where a thread loads the whole
--- row that it owns. So the largest score and the sum of a row need no shuffles.
--- The thread stores the probabilities P back to tensor memory, as operand A of
--- the product with V. A block has 256 rows of Q in two groups of 128: the
--- tensor cores multiply for one group while the other computes exponentials.
--- Roles:
+-- tcgen05.mma stores the scores in tensor memory. A thread loads a whole row
+-- from there, so the maximum and the sum of a row need no shuffles. The thread
+-- stores the probabilities P to tensor memory, as operand A of the product with
+-- V. A block has 256 rows of Q in two groups of 128. While the tensor cores
+-- multiply for one group, the softmax warps of the other group compute
+-- exponentials. The roles of the warps are:
 --   warps 0-3, 4-7  softmax of group 0 and of group 1
---   warps 8-11      correction: multiply a group's sums in O by the factor by
---                   which the largest scores changed; store O at the end
---   warp 12         one thread multiplies
---   warp 13         one thread requests Q, K and V by TMA
--- A multiprocessor computes 16 exponentials a cycle, but 4096 multiply-adds of
--- MMAs, so both take equally long for D = 128. Every fourth exponential is
--- therefore a polynomial on FMA units. Pipelines between softmax, correction
--- and MMAs have two stages, one for each group.
+--   warps 8-11      correction: multiply O by the factor by which the maxima
+--                   of the rows changed, and store O at the end
+--   warp 12         one thread issues the MMAs
+--   warp 13         one thread loads Q, K and V by TMA
+-- An SM computes 16 exponentials or 4096 multiply-adds of MMAs per cycle, so
+-- both take equally long for D = 128. Therefore, every fourth exponential is
+-- computed by a polynomial on FMA units. The pipelines between softmax,
+-- correction and MMAs have two stages, one per group.
 --   cutelua scripts/attention_sm100.lua --help
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"
@@ -29,8 +29,9 @@ local CORRECT, MULTIPLY, LOAD, WARPS = 8, 12, 13, 16
 local INF = math.huge
 local ONCE = {unroll = 1}  -- unrolled loops would need more registers
 
--- Returns 2^x for x <= 0 on FMA units: x = n + f with |f| <= 1/2, where 2^f is
--- a polynomial with a relative error of 3e-06, and n is added to its exponent.
+-- Returns 2^x for x <= 0 on FMA units. x is n + f with |f| <= 1/2. 2^f is
+-- approximated by a polynomial with a relative error of 3e-06. n is added to
+-- the exponent of the result.
 local function exp2_fma(x)
   local MAGIC = 0x1.8p23        -- x + MAGIC has round(x) in its lowest bits
   x = cute.max(x, -127.0)
@@ -44,10 +45,10 @@ local function exp2_fma(x)
     :bitcast(cute.f32)
 end
 
--- Makes the kernel for heads of D elements.
+-- Returns the kernel for heads of D elements.
 local function make(D, dtype, causal)
-  local KEYS = D == 64 and 128 or 64  -- keys of a step: columns of scores
-  -- registers of softmax, correction and other warps: 128 on average
+  local KEYS = D == 64 and 128 or 64  -- keys per step: columns of scores
+  -- registers per thread of softmax, correction and other warps; 128 on average
   local REGISTERS = {152, 104, 104}
   local function stages(kind, shape, order)
     return cute.tile_to_shape(tcgen05.make_smem_layout_atom(kind, dtype), shape,
@@ -60,7 +61,7 @@ local function make(D, dtype, causal)
     tcgen05.MmaF16BF16Op(dtype, cute.f32, {ROWS, KEYS, 16}))
   local mma_o = cute.make_tiled_mma(tcgen05.MmaF16BF16Op(dtype, cute.f32,
     {ROWS, D, 16}, 1, tcgen05.OperandSource.TMEM, "K", "MN"))
-  -- columns: two groups of scores, of P in 16 bits, of O
+  -- The columns hold two groups of scores, of P in 16 bits, and of O.
   local P_AT, O_AT, COLUMNS = 2 * KEYS, 3 * KEYS, 512
 
   local kernel = cute.kernel("attention_sm100", {block = 32 * WARPS,
@@ -71,7 +72,7 @@ local function make(D, dtype, causal)
     local S, T = cute.size(cQ, 0), cute.size(cK, 0)
     local first, g = tile * ROWS * GROUPS, h // (cute.size(cQ, 2)
       // cute.size(cK, 2))
-    -- Keys from row's limit on are hidden.
+    -- Returns the first key that the mask hides from a row.
     local function limit(row)
       return causal and cute.min(row + (T - S + 1), T) or T
     end
@@ -115,8 +116,8 @@ local function make(D, dtype, causal)
     local tP = cute.make_tensor(cute.recast_ptr(ptr + P_AT, dtype),
       mma_o:make_fragment_A(cute.append(                   -- (MMA,M,K,GROUP)
         mma_o:partition_shape_A {ROWS, KEYS}, GROUPS)).layout)
-    -- Returns a copy of 32 columns of (128,n), a tensor in tensor memory, and
-    -- this thread's part of chunk i of it.
+    -- Returns a copy of 32 columns of t, a tensor (128,n) in tensor memory.
+    -- Also returns a function of i, for this thread's part of chunk i.
     local function chunks(op, t)
       local copy = tcgen05.make_tmem_copy(cute.make_copy_atom(op,
         t.element_type), cute.local_tile(t, {ROWS, CHUNK}, {0, 0}))
@@ -227,11 +228,11 @@ local function make(D, dtype, causal)
                                 rows_of(tS, group, KEYS))
       local to, place = chunks(tcgen05.St32x32bOp(CHUNK // 2),
                                rows_of(tP, group, KEYS))
-      local top = first + group * ROWS  -- the group's first row
+      local top = first + group * ROWS  -- the first row of the group
       local hidden, first_hidden = limit(top + row), limit(top)
       local by = scale * (1 / math.log(2))
       local most, sum = -INF, 0.0
-      -- Passes a factor for the thread's row to the warps that correct.
+      -- Passes the factor for the thread's row to the correction warps.
       local function pass(x)
         factors:producer_acquire(at_f)
         factor[{row, group}] = x
@@ -239,8 +240,8 @@ local function make(D, dtype, causal)
         factors:producer_commit(at_f)
         at_f:advance(GROUPS)
       end
-      -- Returns chunk n of the thread's scores for step j. They are loaded
-      -- twice, because a thread cannot keep them in registers.
+      -- Returns chunk n of the thread's scores for step j. Each chunk is loaded
+      -- twice, because a thread has too few registers to keep all scores.
       local function chunk(n, j)
         local r = cute.make_rmem_tensor({CHUNK, 1, 1}, cute.f32)
         cute.copy(from, part(n), r)
@@ -264,7 +265,8 @@ local function make(D, dtype, causal)
           local r = chunk(n, j)
           for i = 0, CHUNK - 1 do now = cute.max(now, r[i]) end
         end
-        -- A row whose keys are all hidden so far has no largest score.
+        -- The maximum of a row is -infinity if all of its keys so far are
+        -- hidden.
         local base = cute.where(cute.eq(now, -INF), 0.0, now) * by
         local change = cute.math.exp2(most * by - base)
         pass(change)
@@ -311,7 +313,8 @@ local function make(D, dtype, causal)
         at_f:advance()
         return x
       end
-      -- Calls f(i, r) for the chunks of group i's results, once complete.
+      -- Calls f(i, r) for each chunk r of the results of group i, when they are
+      -- complete.
       local function each_chunk(i, f)
         local from, part = chunks(tcgen05.Ld32x32bOp(CHUNK), rows_of(tO, i, D))
         for n = 0, D // CHUNK - 1 do
@@ -372,7 +375,7 @@ local function make(D, dtype, causal)
     cute.when(warp:eq(MULTIPLY), function() arch.dealloc_tmem(ptr, COLUMNS) end)
   end)
 
-  -- Makes the TMA atom and coordinates of q, k or v (B,S,H,D).
+  -- Creates the TMA atom and the coordinates of q, k or v, a tensor (B,S,H,D).
   local function map(name, t)
     local s = layout[name](_, _, 0)
     return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(),

@@ -1,12 +1,12 @@
--- Convolution as a matrix product: im2col as a layout, not as a copy.
+-- Convolution as a matrix product: im2col as a layout, without a copy.
 --
--- A pixel (q,p,n) of the output is a row, a tap (c,s,r) of the filter a column.
--- The layout ((Q,P,N),(C,S,R)) gives the address of each pair's input element,
--- so a GEMM reads it in place. A tap outside the input is a 0, which cp.async
--- writes where its predicate is false. If C is a multiple of the tile's
--- columns, a tile has one tap, and its rows are contiguous like those of a
--- plain operand. Taps of the same channels are consecutive, so that L1 still
--- holds the data they share.
+-- A row is a pixel (q,p,n) of the output, and a column is a tap (c,s,r) of the
+-- filter. The layout ((Q,P,N),(C,S,R)) maps each pair to the address of its
+-- input element, so a GEMM reads the input in place. cp.async writes 0 for a
+-- tap outside the input, where its predicate is false. If C is a multiple of
+-- the number of columns of a tile, all columns of the tile belong to one tap.
+-- Its rows are then contiguous, as in an ordinary matrix. Taps of the same
+-- channels are consecutive, so that they share data in L1.
 --   cutelua scripts/conv2d.lua --help
 local conv2d = require "kernels.conv2d"
 local convolution = require "cutelua.bench.convolution"
@@ -14,8 +14,8 @@ local convolution = require "cutelua.bench.convolution"
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
--- Larger tiles read a quarter less. They are used for filters of several taps,
--- if each of 132 multiprocessors gets at least two tiles.
+-- Larger tiles read 25 % less data. They are used for filters with several taps
+-- if each of 132 SMs gets at least two tiles.
 local LARGE = {tile = {256, 128, 64}, atoms = {4, 2, 1},
                permutation = {64, 32, 16}}
 

@@ -1,16 +1,16 @@
--- Convolution for Hopper: TMA unfolds the image.
+-- Convolution for Hopper: TMA performs im2col.
 --
--- In conv2d.lua, threads compute the address and a predicate of each 16 bytes
--- of the image that they copy. Here a tensor map in im2col mode does both: one
--- thread names the first pixel of a tile and a position of the filter, and TMA
--- fetches the tile's pixels and writes zeros for the padding. The rest of the
--- kernel is gemm_hopper.lua's.
+-- In conv2d.lua threads compute an address and a predicate for each 16 bytes of
+-- the input that they copy. Here a tensor map in im2col mode does both. One
+-- thread passes the first pixel of a tile and a position in the filter. TMA
+-- loads the tile's pixels and writes zeros for the padding. The rest of the
+-- kernel is that of gemm_hopper.lua.
 --   cutelua scripts/conv2d_hopper.lua --help
 local conv2d = require "kernels.conv2d_sm90"
 local convolution = require "cutelua.bench.convolution"
 local cute = require "cute"
 
--- Returns the kernel's arguments: maps of x, f and y with their coordinates,
+-- Returns the kernel arguments: the maps of x, f and y with their coordinates,
 -- and the numbers of tiles.
 local function arguments(p, conv)
   local t = p.tensors

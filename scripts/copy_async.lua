@@ -1,18 +1,18 @@
 -- copy_vector.lua with cp.async: the loads bypass registers.
 --
--- A thread requests its vectors, and the memory system writes them to shared
--- memory, bypassing L1; the thread is free until it waits. Here it has no other
--- work, and enough other blocks hide its waiting: 0.97 of the driver's copy
--- stays 0.97 (1 GiB on an H200). cp.async saves half of the load instructions.
--- (A GEMM has other work: see gemm3stage.lua. A ring of stages does not help
--- here either: 0.81 to 0.93.)
+-- A thread issues its copies, and the hardware writes the data to shared memory
+-- without L1. The thread can do other work until it waits. Here it has no other
+-- work, and other blocks hide the latency already. The speed remains 0.97 of
+-- the driver's copy (1 GiB on an H200). cp.async saves half of the load
+-- instructions. In a GEMM the threads have other work (see gemm3stage.lua). A
+-- pipeline of several stages reaches only 0.81 to 0.93 here.
 --   cutelua scripts/copy_async.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"
 
 local TILE, THREADS = {128, 64}, 256
 
--- each warp copies four whole rows
+-- Each warp copies four whole rows.
 local threads = cute.make_layout({32, 8}, {8, 1})
 local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
 

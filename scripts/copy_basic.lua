@@ -1,10 +1,10 @@
--- Copies a bf16 matrix through shared memory, one element at a time per thread:
--- global memory -> shared memory -> global memory, in tiles of 128 x 64.
+-- Copies a bf16 matrix through shared memory, one element at a time per thread.
+-- The tiles are 128 x 64.
 --
--- A warp reads 32 neighbours of a row, so the 64 bytes of a request are
--- contiguous: two whole sectors, and no byte is wasted. That alone gives 0.80
--- of the driver's copy (1 GiB on an H200). The rest is lost to the number of
--- instructions, four for every 64 bytes (see copy_vector.lua).
+-- A warp reads 32 adjacent elements of a row. So the 64 bytes of a request are
+-- two whole sectors, and no byte is wasted. The speed is 0.80 of the driver's
+-- copy (1 GiB on an H200). The limit is the number of instructions, four for
+-- every 64 bytes (see copy_vector.lua).
 --   cutelua scripts/copy_basic.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"
@@ -12,11 +12,11 @@ local copytile = require "kernels.copytile"
 local TILE, THREADS = {128, 64}, 256
 
 local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)
--- each warp copies part of one row
+-- Each warp copies part of one row.
 local threads = cute.make_layout({8, 32}, {32, 1})
 local copy_in = cute.make_tiled_copy(atom, threads, cute.make_layout({1, 1}))
--- For the stores a thread has a column of 16 rows. It stores data that other
--- warps loaded, so a barrier is needed in between.
+-- For the stores, a thread has a column of 16 rows. Other warps loaded part of
+-- this data, so a barrier is needed between loads and stores.
 local copy_out = cute.make_tiled_copy(atom, threads, cute.make_layout({16, 1}))
 local sA_layout = cute.make_layout(TILE, {64, 1})                  -- (BM,BN)
 
@@ -32,7 +32,7 @@ local copy_basic = cute.kernel("copy_basic", function(mA, mB)
   local tAsA = thr_in:partition_D(sA)                     -- (CPY,CPY_M,CPY_N)
   local tBsA = thr_out:partition_S(sA)                    -- (CPY,CPY_M,CPY_N)
   local tBgB = thr_out:partition_D(gB)                    -- (CPY,CPY_M,CPY_N)
-  -- Predicates of partial tiles; nil when all tiles are whole.
+  -- The predicates of partial tiles. They are nil if all tiles are whole.
   local in_A = copytile.inside(thr_in, mA, TILE, at)    -- (atoms,CPY_M,CPY_N)
   local in_B = copytile.inside(thr_out, mB, TILE, at)   -- (atoms,CPY_M,CPY_N)
 

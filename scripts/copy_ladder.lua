@@ -1,15 +1,16 @@
--- The copy ladder: every rung in one process, compared with the previous rung
--- and with the driver's own copy.
+-- The copy ladder: measures all copy scripts in one process, and compares each
+-- with the previous one and with the driver's copy.
 --
 --   cutelua scripts/copy_ladder.lua
 --   cutelua scripts/copy_ladder.lua --m 65536 --n 8192 --record copies.tsv
--- On a GPU: TB/s, all rungs interleaved. In the simulator: the memory accesses
--- of each rung.
+--
+-- On a GPU it prints TB/s, with interleaved measurements. On the simulator it
+-- prints the memory accesses of each kernel.
 local copylesson = require "cutelua.bench.copylesson"
 local lib = require "cutelua.bench.lessonlib"
 
--- The rungs: script, the name of its kernel or of its comparison, and what the
--- rung adds to the previous one.
+-- The rungs of the ladder: the script, the name of its kernel or of its
+-- variant, and the difference to the previous rung.
 local RUNGS = {
   {"copy_basic", "copy_basic", "an element a thread, through shared memory"},
   {"copy_vector", "copy_vector", "16 bytes a thread"},
@@ -21,8 +22,8 @@ local RUNGS = {
   {"copy_tma", "multicast", "two blocks of a cluster share what is loaded"},
 }
 
--- Returns a rung: the variant `name` of the script's comparison or, if there is
--- none, the script's own lesson.
+-- Returns a rung: the variant `name` of the script or, if there is none, the
+-- script's own lesson.
 local function rung(script, name, gain)
   local spec = lib.must({name = "copy_ladder"}, lib.script_spec(
     lib.folder() .. script .. ".lua", "cutelua.bench.copylesson", "run"))

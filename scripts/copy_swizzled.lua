@@ -1,16 +1,16 @@
--- copy_async.lua with another store pattern, and the swizzle that it needs.
+-- copy_async.lua with another thread layout for the stores, and with a swizzle.
 --
--- For the stores the threads form 128 rows of two: two vectors are a whole
--- sector of global memory. But the eight threads that shared memory serves in
--- one pass then need two vectors of each of four rows. Rows of 128 bytes put
--- all four in the same banks, and one pass becomes four ("conflicts" in the
--- simulator's table). A swizzle gives each of the four rows other banks:
---   BITS 2: four positions; M 4: pairs of vectors, 16 elements, stay together;
+-- For the stores, the threads form 128 rows of two. Two vectors are a whole
+-- sector of global memory. Shared memory serves eight threads in one pass, and
+-- these need two vectors of each of four rows. In rows of 128 bytes, all four
+-- pairs are in the same banks, so one pass becomes four ("conflicts" in the
+-- simulator's table). The swizzle moves each of the four rows to other banks:
+--   BITS 2: four positions; M 4: 16 elements (two vectors) stay together;
 --   SHIFT 2: bits 6 and 7, of the row (64 elements), change bits 4 and 5.
--- At the speed of DRAM the conflicts are hidden: 0.95 of the driver's copy with
--- and without the swizzle at 1 GiB on an H200, 0.92 against 0.90 at 64 MiB (and
--- 0.97 with the stores of copy_async.lua, whose requests write whole lines of
--- DRAM). In transpose.lua conflicts cost up to 29 % of the speed.
+-- DRAM hides the conflicts: the speed is 0.95 of the driver's copy with and
+-- without the swizzle at 1 GiB on an H200. At 64 MiB it is 0.92 with the
+-- swizzle and 0.90 without. The stores of copy_async.lua write whole lines of
+-- DRAM and reach 0.97. In transpose.lua conflicts cost up to 29 % of the speed.
 --   cutelua scripts/copy_swizzled.lua --help
 local cute = require "cute"
 local copytile = require "kernels.copytile"

@@ -1,17 +1,16 @@
--- A copy in which threads move no data: TMA loads, TMA stores (sm_90).
+-- A copy by TMA loads and TMA stores, without data in registers (sm_90).
 --
--- One thread of a block passes a box of A to the copy engine, through a tensor
--- map that the host made, and waits on an mbarrier for its bytes; then the
--- thread passes the box of B for the store. No data goes through registers, no
--- address is computed, and parts of a box outside the matrix are neither read
--- nor written, so there are no predicates.
+-- One thread of a block issues the load of a box of A, through a tensor map
+-- that the host created. It waits on an mbarrier for the bytes, and then issues
+-- the store of the box of B. Threads compute no addresses. Parts of a box
+-- outside the matrix are neither read nor written, so no predicates are needed.
 --
--- One block for each box of 2 KiB: 1.00 of the driver's copy (1 GiB on an
--- H200). Many small blocks overlap by themselves, as in copy_tile.lua. Boxes of
--- 1 KiB give 0.79, of 4 to 64 KiB 0.97 to 0.98; a ring of stages in
--- longer-running blocks 0.96 to 0.98. Sharing tiles in a cluster gives 0.84:
--- here no block needs data that another block loads, and all wait for each
--- other.
+-- With one block per box of 2 KiB, the speed is 1.00 of the driver's copy (1
+-- GiB on an H200). Many small blocks overlap without a pipeline, as in
+-- copy_tile.lua. Boxes of 1 KiB give 0.79, and boxes of 4 to 64 KiB give 0.97
+-- to 0.98. A pipeline of stages in longer-running blocks gives 0.96 to 0.98.
+-- Sharing tiles in a cluster gives 0.84, because blocks wait for each other and
+-- no block needs data that another block loads.
 --   cutelua scripts/copy_tma.lua --help
 local copylesson = require "cutelua.bench.copylesson"
 local copytile = require "kernels.copytile"
@@ -29,8 +28,8 @@ local LOAD = cpasync.CopyBulkTensorTileG2SOp()
 local MULTICAST = cpasync.CopyBulkTensorTileG2SMulticastOp()
 local STORE = cpasync.CopyBulkTensorTileS2GOp()
 
--- Makes a ring of `stages` tiles in shared memory, each with its mbarrier; a
--- block copies n adjacent tiles.
+-- Returns a kernel with a pipeline of `stages` tiles in shared memory. Each
+-- stage has an mbarrier. A block copies n adjacent tiles.
 local function ring(tile, n, stages)
   local sA_layout = cute.make_ordered_layout({tile[1], tile[2], stages},
                                              {1, 0, 2})         -- (BM,BN,PIPE)
@@ -68,7 +67,7 @@ local function ring(tile, n, stages)
         cute.copy(store, tBsA(_, k % stages), tBgB(_, k))
         arch.cp_async_bulk_commit_group()
         if k + stages < n then
-          -- the store has read this stage
+          -- Wait until the store has read this stage.
           arch.cp_async_bulk_wait_group(0, true)
           fetch(k + stages)
         end
@@ -78,8 +77,9 @@ local function ring(tile, n, stages)
   end)
 end
 
--- Two blocks of a cluster share a tile: each loads one half of its rows to the
--- shared memory of both, and stores the other half.
+-- Returns a kernel in which the two blocks of a cluster share a tile. Each
+-- block loads one half of its rows into the shared memory of both, and stores
+-- the other half.
 local function shared(tile)
   local half = {tile[1] // 2, tile[2]}
   local sA_layout = cute.make_ordered_layout(tile, {1, 0})          -- (BM,BN)
@@ -102,10 +102,10 @@ local function shared(tile)
       arch.mbarrier_init(full, 1)
       arch.mbarrier_init_fence()
     end)
-    arch.cluster_arrive()  -- until both blocks have initialized `full`
+    arch.cluster_arrive()  -- both blocks have initialized `full`
     arch.cluster_wait()
     cute.when(tid:eq(0), function()
-      -- expects the bytes of both halves
+      -- Expect the bytes of both halves.
       arch.mbarrier_arrive_and_expect_tx(full, load.tx_bytes)
       cute.copy(load, tAgA, tAsA, {tma_bar_ptr = full, mcast_mask = 3})
       arch.mbarrier_wait(full, 0)
@@ -116,8 +116,8 @@ local function shared(tile)
   end)
 end
 
--- Returns the arguments of a launch on matrices A and B: for each its atom, and
--- the tensor of its coordinates.
+-- Returns the launch arguments for matrices A and B: for each matrix, the TMA
+-- atom and the tensor of coordinates.
 local function arguments(load, store, tile, half, ctas)
   local list = {}
   for i, of in ipairs {{"A", load, tile, ctas}, {"B", store, half, 1}} do
@@ -146,8 +146,8 @@ local function multicast_case(tile)
           end}
 end
 
--- Returns the reason why TMA cannot copy a problem, or nil if it can: the
--- device lacks TMA, or a rule of tensor maps is broken.
+-- Returns the reason why TMA cannot copy a problem, or nil. The device may lack
+-- TMA, or the matrix may violate a rule of tensor maps.
 local function refuses(p)
   if p.sm and not core.has(p.sm, "a bulk copy") then
     return ("sm_%d has no TMA, sm_90 has"):format(p.sm)

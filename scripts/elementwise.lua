@@ -1,17 +1,18 @@
 -- A function of every element: gelu and silu in bf16, f16 or f32.
 --
--- A kernel of one function should cost only its memory traffic. Two things
--- would cost more: accesses narrower than 16 bytes, and tanh or exp with full
--- precision, which a narrow result cannot hold. Both functions are x times a
--- sigmoid, 1 / (1 + 2^-ax): two instructions of the special function unit (ex2
--- and rcp) with fastmath. The speed is 1.01 of the driver's copy on an H200.
+-- An elementwise kernel should cost no more than its memory traffic. Two things
+-- would cost more: accesses narrower than 16 bytes, and tanh or exp in full
+-- precision, which a narrow result cannot represent. Both functions are x times
+-- a sigmoid, 1 / (1 + 2^-ax). With fastmath this takes two instructions of the
+-- special function unit (ex2 and rcp). The speed is 1.01 of the driver's copy
+-- on an H200.
 --   cutelua scripts/elementwise.lua --help
 local cute = require "cute"
 local elementwise = require "kernels.elementwise"
 
 local LOG2E = math.log(math.exp(1), 2)
 
--- Makes x sigmoid(inner(x)) for traced vectors and for numbers.
+-- Returns the function x sigmoid(inner(x)), for traced vectors and for numbers.
 local function gated(inner)
   return {kernel = function(x)
     return x * cute.rcp(1 + cute.exp2(inner(x) * -LOG2E))
@@ -20,7 +21,7 @@ end
 
 local FUNCTIONS = {
   silu = gated(function(x) return x end),
-  -- x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
+  -- gelu(x) = x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3)))
   gelu = gated(function(x)
     return 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
   end),

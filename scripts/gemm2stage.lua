@@ -1,18 +1,18 @@
--- Two stages: the next tile is loaded while this one is multiplied.
+-- Two stages: the next tile is loaded while the current tile is multiplied.
 --
--- Shared memory holds two tiles of A and of B. cp.async returns at once, so a
--- block requests tile k+1 before it multiplies tile k, and waits only when it
--- needs tile k+1. One barrier for each tile is enough: after it, all threads
--- have read the tile that the next copies overwrite. The copies are requested
--- after the first fragments: a multiprocessor handles its memory requests in
--- order, and earlier copies would delay ldmatrix (0.58 of cuBLAS at 2048
--- becomes 0.53).
+-- Shared memory holds two tiles of A and of B. cp.async is asynchronous, so a
+-- block issues the loads of tile k+1 before it multiplies tile k. It waits only
+-- when it needs tile k+1. One barrier per tile is sufficient: after it, all
+-- threads have read the tile that the next copies overwrite. The copies are
+-- issued after the first fragments are loaded. An SM processes its memory
+-- requests in order, so earlier copies would delay ldmatrix (0.53 instead of
+-- 0.58 of cuBLAS at 2048).
 --
--- From here on, three names replace the code of gemm_base.lua. For an operand
--- (cute.tiles), A.load copies a tile into a stage, A.fetch loads a block of
--- fragments, and A.frag are the fragments. For operands of any size and order,
--- cute.tiles chooses atoms and layouts, and adds predicates. C is the result:
--- C.acc its accumulators, C.store the axpby.
+-- From here on, cute.tiles replaces the code of gemm_base.lua. A and B are
+-- operands: A.load copies a tile into a stage, A.fetch loads a block of
+-- fragments, and A.frag holds the fragments. cute.tiles chooses atoms and
+-- layouts for any size and order, and adds predicates. C is the result: C.acc
+-- holds the accumulators, and C.store computes axpby and stores it.
 --   cutelua scripts/gemm2stage.lua --help
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"
@@ -45,12 +45,12 @@ local gemm = cute.kernel("gemm2stage", function(mA, mB, mC, alpha, beta)
     A.fetch(stage, 0)
     B.fetch(stage, 0)
     for kb = 0, A.k_blocks - 1 do
-      -- fetch the next fragments before this product
+      -- Fetch the next fragments before this product.
       if kb + 1 < A.k_blocks then
         A.fetch(stage, kb + 1)
         B.fetch(stage, kb + 1)
       end
-      if kb == 0 then  -- request the next tile after the first fragments
+      if kb == 0 then  -- load the next tile after the first fragments
         cute.when(cute.lt(k_tile + 1, A.k_tiles), function()
           A.load(k_tile + 1, 1 - stage)
           B.load(k_tile + 1, 1 - stage)

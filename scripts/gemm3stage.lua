@@ -1,8 +1,9 @@
--- A 3-stage pipelined GEMM on Ampere's tensor cores: C = A B^T in bf16.
+-- A GEMM with a three-stage pipeline on Ampere's tensor cores: C = A B^T in
+-- bf16.
 --
--- While the tensor cores work on one tile of A and B, cp.async loads the next
--- two into shared memory. Within a tile, ldmatrix loads the registers of one
--- 16-wide block of K while the previous one is multiplied.
+-- While the tensor cores multiply one tile of A and B, cp.async loads the next
+-- two tiles into shared memory. Within a tile, ldmatrix loads the fragments of
+-- one block of 16 along K while the previous block is multiplied.
 --   cutelua scripts/gemm3stage.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -18,10 +19,10 @@ local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
 local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
 
--- rows: the layout of 8 rows in shared memory, before it is swizzled in pieces
--- of 16 bytes. Pieces that ldmatrix reads together, or cp.async writes
--- together, are then in different banks. cp_async: the copy operation that
--- suits `rows`.
+-- Returns the kernel. rows: the layout of 8 rows in shared memory, which is
+-- then swizzled in chunks of 16 bytes. The chunks that ldmatrix reads or
+-- cp.async writes in one pass are then in different banks. cp_async: the copy
+-- operation that matches `rows`.
 local function gemm3stage(rows, cp_async)
   local atom = cute.composition(cute.make_swizzle(3, 3, 3), rows)
   local sA_layout = cute.tile_to_shape(atom, {BM, BK, STAGES})  -- (BM,BK,PIPE)
@@ -32,7 +33,8 @@ local function gemm3stage(rows, cp_async)
 
   return cute.kernel("gemm3stage", function(mA, mB, mC, alpha, beta)
     local tid = cute.arch.thread_idx()
-    -- Blocks go down 8 tiles, then to the right, as in gemm_l2swizzle.lua.
+    -- Consecutive blocks go down 8 tiles, then to the right, as in
+    -- gemm_l2swizzle.lua.
     local bm, bn = tiles.raster(cute.arch.block_idx(),
       cute.size(mC, 0) // BM, cute.size(mC, 1) // BN, GROUP)
     local tiler, at = {BM, BN, BK}, {bm, bn, _}
@@ -58,7 +60,7 @@ local function gemm3stage(rows, cp_async)
                                                              -- (CPY,M,K,PIPE)
     local tXrA, tXrB = thr_A:retile(tCrA), thr_B:retile(tCrB)   -- (CPY,M,K)
 
-    -- Prologue: request all stages but one.
+    -- Prologue: issue the loads of all stages but one.
     local k_tiles, K_BLOCKS = cute.size(tAgA, 3), cute.size(tCrA, 2)
     for stage = 0, STAGES - 2 do
       cute.when(cute.lt(stage, k_tiles), function()
@@ -76,8 +78,8 @@ local function gemm3stage(rows, cp_async)
 
     for k_tile in cute.range(k_tiles) do
       for kb = 0, K_BLOCKS - 1 do
-        -- Switch to the next tile. After the last tile, the current stage
-        -- stays.
+        -- Switch to the stage of the next tile. After the last tile, keep the
+        -- current stage.
         if kb == K_BLOCKS - 1 then
           local stage = cute.where(cute.lt(k_tile + 1, k_tiles), smem_read,
                                    smem_write)

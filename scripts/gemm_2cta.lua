@@ -1,16 +1,17 @@
--- Pairs of blocks: C = A B^T in bf16 on Blackwell, where a tcgen05.mma belongs
--- to two blocks (cta_group::2), on two neighbouring SMs.
+-- Pairs of blocks: C = A B^T in bf16 on Blackwell. Two blocks on adjacent SMs
+-- execute one tcgen05.mma (cta_group::2).
 --
--- In gemm_tcgen05.lua a block multiplies a tile of 128x128, and reads 128 rows
--- of A and of B for it. Here a pair multiplies a tile of 256x128: each block
--- has 128 rows of A, but only 64 rows of B, because the tensor cores read B
--- from the shared memory of both. So a block loads 3/4 of the bytes, and its
+-- In gemm_tcgen05.lua a block multiplies a tile of 128x128, and loads 128 rows
+-- of A and of B. Here a pair multiplies a tile of 256x128. Each block loads 128
+-- rows of A, but only 64 rows of B, because the tensor cores read B from the
+-- shared memory of both blocks. So a block loads 3/4 of the bytes, and its
 -- stages are smaller. The sums of a block's rows are in its own tensor memory.
---   warp 0   in both blocks: one thread requests the block's part of a tile
---   warp 1   in the even block, the leader: one thread multiplies for both
---   warp 2   in both blocks: allocates tensor memory, and frees it
--- The leader's mbarriers count all bytes of a stage. A commit arrives in both
--- blocks: it frees a stage, and at the end lets all warps load the sums.
+--   warp 0   in both blocks: one thread loads the block's part of a tile
+--   warp 1   in the even block, the leader: one thread issues the MMAs
+--   warp 2   in both blocks: allocates and frees tensor memory
+-- The leader's mbarriers count the bytes of both blocks' loads. A commit
+-- arrives in both blocks. It frees a stage, and after the last tile it allows
+-- all warps to load the sums.
 --   cutelua scripts/gemm_2cta.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -20,12 +21,12 @@ local cpasync, tcgen05 = cute.nvgpu.cpasync, cute.nvgpu.tcgen05
 local pipeline, arch, _ = cute.pipeline, cute.arch, cute._
 local sm100 = cute.utils.blackwell_helpers
 
-local BM, BN, BK, STAGES = 256, 128, 64, 4  -- the tile is a pair's
+local BM, BN, BK, STAGES = 256, 128, 64, 4  -- the tile of a pair
 
 local mma = cute.make_tiled_mma(tcgen05.MmaF16BF16Op(
   cute.bf16, cute.f32, {BM, BN, 16}, tcgen05.CtaGroup.TWO))
 local tile = {BM, BN, BK}
--- (MMA,M,K,PIPE) and (MMA,N,K,PIPE) of a block
+-- The layouts are (MMA,M,K,PIPE) and (MMA,N,K,PIPE) of one block.
 local sA_layout = sm100.make_smem_layout_a(mma, tile, cute.bf16, STAGES)
 local sB_layout = sm100.make_smem_layout_b(mma, tile, cute.bf16, STAGES)
 local cluster = cute.tiled_divide(cute.make_layout {2, 1, 1}, {mma.thr_id})
@@ -84,7 +85,7 @@ local gemm = cute.kernel("gemm_2cta", function(tma_a, cA, tma_b, cB, mC, alpha,
       cute.copy(tma_b, tBgB(_, k_tile), tBsB(_, write.index), full)
       write:advance()
     end
-    pipe:producer_tail(write)              -- no commit may come after the exit
+    pipe:producer_tail(write)              -- no commit may follow the exit
   end)
   cute.when(pipe.is_leader_cta & warp:eq(1) & arch.elect_one(), function()
     local read = pipe:make_consumer_state()

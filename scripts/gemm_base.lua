@@ -1,13 +1,13 @@
 -- Tensor cores with one stage: C = A B^T in bf16, without overlap.
 --
 -- A block computes a 128x128 tile of C. It loads a tile of A and of B into
--- shared memory, waits for it, multiplies it, and only then requests the next.
--- The tensor cores are idle during the copies; only other blocks on the same
--- multiprocessor fill the gap.
+-- shared memory, waits for both, and multiplies them. Only then does it load
+-- the next tiles. The tensor cores are idle during the copies unless another
+-- block on the same SM multiplies.
 --
--- Names show the owner: gA is A in global memory, sA in shared memory, rA in
--- registers; tA, tB are a thread's parts for the copies, tX for loads of
--- fragments, tC for the multiplication.
+-- The names of tensors show where the data is: gA is A in global memory, sA in
+-- shared memory, rA in registers. The prefix tA or tB denotes a thread's part
+-- for the copies, tX for loads of fragments, and tC for the multiplication.
 --   cutelua scripts/gemm_base.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -16,21 +16,22 @@ local _, X = cute._, cute.X
 
 local BM, BN, BK = 128, 128, 64
 
--- 8 rows of 64 elements, swizzled: 8 pieces of 16 bytes below each other, as
--- ldmatrix reads them, are in different banks, and so are those of a row.
+-- 8 rows of 64 elements, swizzled. Both the 8 chunks of 16 bytes in a column,
+-- which ldmatrix reads, and those in a row are in different banks.
 local atom = cute.composition(cute.make_swizzle(3, 3, 3),
                               cute.make_layout({8, 64}, {64, 1}))
 local sA_layout = cute.tile_to_shape(atom, {BM, BK})            -- (BM,BK)
 local sB_layout = cute.tile_to_shape(atom, {BN, BK})            -- (BN,BK)
 
--- Global to shared memory: 8 threads a row, 16 bytes each, bypassing registers.
+-- Copies from global to shared memory without registers: 8 threads per row, 16
+-- bytes each.
 local g2s = cute.make_tiled_copy(
   cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
--- Four warps, 2x2, compute 32x32x16 at a time.
+-- Four warps, 2x2, compute 32x32x16 per step.
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
--- Shared memory to registers, in the MMA's layout of A and B.
+-- Copies from shared memory to registers, in the MMA's layout of A and B.
 local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A = cute.make_tiled_copy_A(ldsm, mma)
 local s2r_B = cute.make_tiled_copy_B(ldsm, mma)
@@ -66,13 +67,13 @@ local gemm = cute.kernel("gemm_base", function(mA, mB, mC, alpha, beta)
     cute.copy(g2s, tBgB(_, _, _, k_tile), tBsB)
     cute.arch.cp_async_commit_group()
     cute.arch.cp_async_wait_group(0)
-    cute.arch.sync_threads()  -- the tile's data is visible to all threads
+    cute.arch.sync_threads()  -- the tile is visible to all threads
     for kb = 0, cute.size(tCrA, 2) - 1 do
       cute.copy(s2r_A, tXsA(_, _, kb), tXrA(_, _, kb))
       cute.copy(s2r_B, tXsB(_, _, kb), tXrB(_, _, kb))
       cute.gemm(mma, tCrC, tCrA(_, _, kb), tCrB(_, _, kb), tCrC)
     end
-    -- all threads have read the tile: it may be overwritten
+    -- All threads have read the tile, so it may be overwritten.
     cute.arch.sync_threads()
   end
 

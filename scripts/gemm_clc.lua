@@ -1,17 +1,17 @@
--- Blocks that cancel blocks: C = A B^T in bf16 on Blackwell, persistent by
--- cluster launch control, with specialised warps.
+-- A persistent GEMM by cluster launch control: C = A B^T in bf16 on Blackwell,
+-- with specialised warps.
 --
--- gemm_tcgen05.lua has one tile for each block, so that a tile's loads wait for
--- the epilogue of the tile before it. Here a block computes tile after tile.
--- The launch still has a block for each tile: a running block asks the hardware
--- to cancel a block that has not started, and computes its tile. This needs no
--- counter in memory, and no rule for how many blocks fit on the GPU. Roles:
---   warp 0      requests tiles by TMA
---   warp 1      multiplies, into one of two parts of tensor memory in turn
---   warp 2      asks for the next tile, and allocates tensor memory
+-- In gemm_tcgen05.lua a block has one tile, so the loads of the next tile wait
+-- for the epilogue. Here a block computes several tiles. The launch still has
+-- one block per tile. A running block cancels a block that has not started, and
+-- computes that block's tile. So no counter in memory is needed, and the number
+-- of blocks that fit on the GPU does not matter. The roles of the warps are:
+--   warp 0      loads tiles by TMA
+--   warp 1      multiplies, into two parts of tensor memory alternately
+--   warp 2      requests the next tile, and allocates tensor memory
 --   warps 4-7   load sums from the other part and store them
--- All warps read the answer, 16 bytes of shared memory, which say where the
--- next tile is or that there is none.
+-- All warps read the response, 16 bytes in shared memory. It contains the
+-- position of the next tile, or states that there is none.
 --   cutelua scripts/gemm_clc.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -165,7 +165,7 @@ local gemm = cute.kernel("gemm_clc", function(tma_a, cA, tma_b, cB, mC, alpha,
   cute.when(warp:eq(2), function() arch.dealloc_tmem(ptr, PARTS * BN) end)
 end)
 
--- Makes atoms and coordinates of A and B.
+-- Creates the TMA atom and the coordinates of A or B.
 local function load(X, layout, rows)
   return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), X,
                                      layout(_, _, 0), {rows, BK})

@@ -1,10 +1,10 @@
 -- A GEMM with a custom epilogue: C = gelu(A B^T + bias) + residual.
 --
--- After the product the accumulators are in registers, as f32. Separate kernels
--- for bias, gelu and residual would write and read them again, rounded each
--- time; here a Lua function does all of it. It is traced into the kernel;
--- part.load(t) returns another tensor's values at the positions of a thread's
--- accumulators.
+-- After the product, the accumulators are in registers as f32. Separate kernels
+-- for bias, gelu and residual would store and load them again, and would round
+-- them each time. Here a Lua function does all of it, and is traced into the
+-- kernel. part.load(t) returns the elements of another tensor at the positions
+-- of a thread's accumulators.
 --   cutelua scripts/gemm_epilogue.lua --help
 local cute = require "cute"
 local oracle = require "cutelua.bench.oracle"
@@ -15,7 +15,7 @@ local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
 
 local LOG2E = math.log(math.exp(1), 2)
 
--- gelu: x / 2 (1 + tanh(y / 2)) = x / (1 + e^-y)
+-- inner(x) is y in gelu(x) = x / 2 (1 + tanh(y / 2)) = x / (1 + e^-y).
 local function inner(x)
   return 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
 end

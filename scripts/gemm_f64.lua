@@ -1,9 +1,9 @@
 -- Double precision on tensor cores: C = A B^T in f64.
 --
--- The atom is small, 8x8x4, and an element is 8 bytes, which ldmatrix cannot
--- distribute: fragments are loaded by plain 8-byte loads. Half a warp, 16
--- lanes, then reads 4 rows of 32 bytes, so shared memory is swizzled in pieces
--- of 32 bytes, not of 16.
+-- The atom is 8x8x4. ldmatrix does not support elements of 8 bytes, so
+-- fragments are loaded by ordinary 8-byte loads. Half a warp (16 lanes) then
+-- reads 4 rows of 32 bytes. Therefore, shared memory is swizzled in chunks of
+-- 32 bytes, not of 16.
 --   cutelua scripts/gemm_f64.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cutelua.bench.lesson"

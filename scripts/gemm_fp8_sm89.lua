@@ -1,11 +1,12 @@
 -- 8-bit floats: C = A B^T of e4m3, accumulated in f32, stored as bf16 (sm_89).
 --
--- The layout of the fragments is that of int8, so the pipeline is the same.
--- Tensor cores truncate the sum of 32 products to a few bits below the leading
--- bit of the largest. The error equals the simulator's to the bit, and is
--- larger than that of bf16 operands. On Hopper, mma.sync of e4m3 is emulated by
--- f16 MMAs. 8 warps of 64x32 have enough registers for that; 4 warps of 64x64
--- spill but are 8 % faster, and take twice as long to compile.
+-- The fragments have the layout of int8, so the pipeline is the same. The
+-- tensor cores align the 32 products of a sum to the largest, and truncate a
+-- few bits below its leading bit. The simulator reproduces this error exactly.
+-- The error is larger than with bf16 operands. On Hopper, mma.sync of e4m3 is
+-- emulated by f16 MMAs, which need more registers. 8 warps of 64x32 have enough
+-- registers. 4 warps of 64x64 spill but are 8 % faster, and take twice as long
+-- to compile.
 --   cutelua scripts/gemm_fp8_sm89.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cutelua.bench.lesson"

@@ -1,9 +1,10 @@
--- GEMMs with any number of rows each in one launch, as in a mixture of experts.
+-- Several GEMMs with different numbers of rows in one launch, as in a mixture
+-- of experts.
 --
--- Only the device knows the number of rows of each expert, in `offsets`. The
--- grid is the maximum: all rows, plus one partial tile for each group. A block
--- reads `offsets` until it knows the group of its tile; surplus blocks exit.
--- There is no launch for each expert, and no row is padded.
+-- The number of rows of each expert is known only on the device, in `offsets`.
+-- The grid has the maximum number of tiles: all rows, plus one partial tile per
+-- group. A block reads `offsets` to find the group of its tile. Surplus blocks
+-- exit. So there is only one launch, and rows are not padded.
 --   cutelua scripts/gemm_grouped.lua --help
 local cute = require "cute"
 local oracle = require "cutelua.bench.oracle"
@@ -12,8 +13,9 @@ local gemm_grouped = require "kernels.gemm_grouped"
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
--- Returns the offsets of the groups, and the end of the last one. The numbers
--- of rows grow in equal steps from 0; the last group also has the rest.
+-- Returns a function that fills the offsets of the groups, including the end of
+-- the last group. The numbers of rows increase in equal steps from 0. The last
+-- group also has the remaining rows.
 local function uneven(p)
   return function(b)
     b[0] = 0

@@ -1,20 +1,20 @@
--- The parts of a Hopper GEMM: C = A B^T with persistent blocks, a thread that
--- loads, warpgroups that multiply, and clusters that share loads.
+-- The parts of a Hopper GEMM: C = A B^T with persistent blocks, TMA loads by
+-- one thread, warpgroups that multiply, and clusters that share loads.
 --
--- kernels/gemm_sm90.lua has all options of this kernel as parameters;
--- kernels/gemm_sm90/choice.lua chooses them by size and type. The kernel
--- extends gemm_ws.lua for large matrices. A block on each multiprocessor
--- processes tile after tile, so that loads of the next tile overlap with the
--- epilogue of this one. Two blocks of a cluster load B once for both. Tiles are
--- ordered in groups of 8 that share their reads in L2. Accumulators are stored
--- by stmatrix and TMA while the next tile is multiplied.
+-- kernels/gemm_sm90.lua has all options of this kernel as parameters.
+-- kernels/gemm_sm90/choice.lua chooses the options by size and type. The kernel
+-- extends gemm_ws.lua for large matrices. Each SM has one block, which computes
+-- several tiles. So the loads of the next tile overlap with the epilogue of the
+-- current tile. The two blocks of a cluster share the loads of B. Tiles are
+-- ordered in groups of 8, whose reads overlap in L2. Accumulators are stored by
+-- stmatrix and TMA while the next tile is multiplied.
 --   cutelua scripts/gemm_hopper.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
 local gemm_sm90 = require "kernels.gemm_sm90"
 local lesson = require "cutelua.bench.lesson"
 
--- Makes the launch of a lesson from gemm_sm90 with these options.
+-- Returns the launch of a lesson: the kernel gemm_sm90 with these options.
 local function rung(choices)
   choices.name = "gemm_hopper"
   local k = gemm_sm90(choices)
@@ -27,7 +27,7 @@ local function rung(choices)
           end}
 end
 
--- Makes a variant for another type, with the options that suit the size.
+-- Returns a variant for another type, with the options that suit the size.
 local function typed(word, types, o, mma, more)
   local v = {"--dtype", word, types = types,
     general = gemm_sm80 {tile = {128, 128, 1024 // o.dtype.bits}, mma = mma,
@@ -46,7 +46,7 @@ spec.variants = {
   {"--dtype", "bf16", help = "type of A and B"},
   typed("f16", {"f16", "f16", "f16"}, {dtype = cute.f16},
         "SM80_16x8x16_F32F16F16F32_TN"),
-  -- tensor cores keep 13 bits, so sums of 128 products are added in f32
+  -- Tensor cores keep 13 bits, so sums of 128 products are added in f32.
   typed("e4m3", {"e4m3", "e4m3", "bf16"}, {dtype = cute.e4m3, promote = 1},
         "SM89_16x8x32_F32E4M3E4M3F32_TN", {unit = 1.25 * 0x1p-13}),
   typed("tf32", {"f32", "f32", "f32"}, {dtype = cute.f32},

@@ -1,13 +1,13 @@
--- 4-bit weights: C = A W^T at a quarter of the bytes.
+-- 4-bit weights: C = A W^T. W has a quarter of the bytes.
 --
--- For a few rows of A and a large W, reading W dominates the time. So W is
--- stored in the order of the tensor cores: 16 bytes of a thread are its part of
--- four consecutive fragments along K. cp.async writes them to the place where
--- only this thread reads them again, as many tiles ahead as shared memory
--- holds. The eight weights of a word become floats in 9 instructions: their
--- bits are inserted into the floats 1024 and 64 (bf16: 128, 11 instructions). A
--- scale multiplies a group's sum, not weights. Warps divide K, and synchronize
--- only to add their partial sums.
+-- For a few rows of A and a large W, reading W takes most of the time. W is
+-- stored in the order in which the tensor cores need it. 16 bytes of a thread
+-- are its part of four consecutive fragments along K. cp.async writes them to
+-- shared memory that only this thread reads, as many tiles ahead as fit. The
+-- eight weights of a word become floats in 9 instructions: their bits are
+-- inserted into the floats 1024 and 64. For bf16, the float is 128 and 11
+-- instructions are needed. A scale multiplies the sum of a group, not each
+-- weight. Warps divide K, and synchronize only to add their partial sums.
 --   cutelua scripts/gemm_int4.lua --help
 local gemm_int4 = require "kernels.gemm_int4"
 
@@ -27,7 +27,7 @@ local function groups(p)
   return group > 0 and p.k // group or 1
 end
 
-local RUN = 16  -- elements of C that are checked together
+local RUN = 16  -- number of elements of C per check
 
 require "cutelua.bench.harness".run(arg, {
   about = "C = A W^T of 16-bit floats and 4-bit weights.",

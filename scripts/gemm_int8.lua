@@ -1,9 +1,9 @@
 -- Integers: C = A B^T of int8, accumulated exactly in int32.
 --
--- The pipeline is that of bf16 with another atom: an instruction of 16x8x32 has
--- twice the K of bf16 in the same number of bytes, from the same ldmatrix,
--- which moves rows of 16 bytes regardless of type. Integer sums do not round:
--- results are compared for equality.
+-- The pipeline is that of bf16 with another atom. An instruction of 16x8x32 has
+-- twice the K of bf16 in the same number of bytes. The loads are the same,
+-- because ldmatrix moves rows of 16 bytes regardless of type. Integer sums do
+-- not round, so results are compared for equality.
 --   cutelua scripts/gemm_int8.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cutelua.bench.lesson"

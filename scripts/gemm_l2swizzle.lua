@@ -1,10 +1,10 @@
--- The order of the blocks: tiles that are multiplied together share L2.
+-- The order of the blocks: concurrent tiles share data in L2.
 --
 -- The kernel is that of gemm2stage.lua; only the mapping of blocks to tiles of
--- C changes. In column order of C, the 132 blocks that an H200 runs at a time
--- form a strip. They read few tiles of B, but nearly all of A, and each strip
--- reads A from memory again. In groups of 8 tiles of M, the blocks form nearly
--- a square, which minimizes the reads of A and B.
+-- C differs. In column order, the 132 blocks that an H200 runs at a time form a
+-- strip of C. They read few tiles of B but nearly all of A, and each strip
+-- reads A from memory again. In groups of 8 tiles along M, the concurrent
+-- blocks form nearly a square, which minimizes the reads of A and B.
 --   cutelua scripts/gemm_l2swizzle.lua --help
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"
@@ -15,12 +15,12 @@ local BM, BN, BK, STAGES, GROUP = 128, 128, 64, 2, 8
 local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
   {2, 2, 1}, {32, 32, 16})
 
--- Maps a block to a tile: consecutive blocks go down 8 tiles of M, then
+-- Maps a block to a tile. Consecutive blocks go down 8 tiles of M, then
 -- continue at the next tile of N.
 local function tile_of(block, m_tiles, n_tiles)
   local first = block // (GROUP * n_tiles) * GROUP
   local rest = block % (GROUP * n_tiles)
-  -- height of this group: the last one can be smaller
+  -- The height of this group. The last group can be smaller.
   local height = cute.min(GROUP, m_tiles - first)
   return first + rest % height, rest // height
 end

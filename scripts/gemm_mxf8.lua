@@ -1,16 +1,16 @@
 -- 8-bit floats with block scales on Blackwell: C = A B^T of MXFP8 by tcgen05.
 --
--- MXFP8 stores a number as an e4m3, and 32 numbers of a row share a scale
--- factor of type ue8m0, a power of two. One tcgen05.mma multiplies 128x32
--- numbers of A by 128x32 of B, and scales all products of a row of A and a row
--- of B by the product of their factors.
+-- An MXFP8 number is an e4m3. 32 numbers of a row share a scale factor of type
+-- ue8m0, a power of two. One tcgen05.mma multiplies 128x32 numbers of A by
+-- 128x32 of B. It multiplies each product by the scale factors of the row of A
+-- and of the row of B.
 --
--- kernels/gemm_block_scaled.lua has the kernel. As in gemm_tcgen05.lua, TMA
--- loads tiles to shared memory, one thread multiplies, and the sums are in
--- tensor memory. The scale factors go to tensor memory, too. TMA loads them to
--- shared memory, from where tcgen05.cp copies 512 bytes at a time: a factor for
--- each of 128 rows and 4 instructions. A byte of a column belongs to each
--- instruction, and the instruction's descriptor has the number of the byte.
+-- The kernel is in kernels/gemm_block_scaled.lua. As in gemm_tcgen05.lua, TMA
+-- loads tiles into shared memory, one thread multiplies, and the sums are in
+-- tensor memory. The scale factors must also be in tensor memory. TMA loads
+-- them into shared memory, and tcgen05.cp copies 512 bytes at a time: one
+-- factor for each of 128 rows and 4 instructions. Each instruction uses one
+-- byte of a column, and its descriptor contains the number of that byte.
 --   cutelua scripts/gemm_mxf8.lua --help
 local cute = require "cute"
 local gemm_block_scaled = require "kernels.gemm_block_scaled"

@@ -1,14 +1,14 @@
 -- 4-bit floats with block scales on Blackwell: C = A B^T of NVFP4 by tcgen05.
 --
--- NVFP4 stores a number as an e2m1, and 16 numbers of a row share a scale
--- factor of type e4m3, which is positive. One tcgen05.mma multiplies 128x64
--- numbers of A by 128x64 of B, with 4 factors for each row.
+-- An NVFP4 number is an e2m1. 16 numbers of a row share a positive scale factor
+-- of type e4m3. One tcgen05.mma multiplies 128x64 numbers of A by 128x64 of B,
+-- with 4 factors per row.
 --
--- kernels/gemm_block_scaled.lua has the kernel, as for gemm_mxf8.lua. Numbers
--- are packed, so TMA loads them as bytes. A column of tensor memory has the 4
--- factors of a row for one instruction. A stage has 16 columns with factors of
--- A, and as many of B: a thread of a CUDA core never reads a factor, while in
--- gemm_sm120.lua each thread passes those of its rows to the instruction.
+-- The kernel is that of gemm_mxf8.lua, in kernels/gemm_block_scaled.lua.
+-- Numbers are packed, so TMA loads them as bytes. A column of tensor memory has
+-- the 4 factors of each row for one instruction. A stage has 16 columns with
+-- the factors of A, and 16 for B. Threads never read a factor. In
+-- gemm_sm120.lua each thread passes the factors of its rows to the instruction.
 --   cutelua scripts/gemm_nvf4.lua --help
 local cute = require "cute"
 local gemm_block_scaled = require "kernels.gemm_block_scaled"

@@ -1,11 +1,11 @@
--- The first GEMM: 256 threads, each 4x4 of C, and no shared memory.
+-- The first GEMM: each of 256 threads computes 4x4 of C, without shared memory.
 --
--- CuTe's three partitions express the same as CUDA's index arithmetic. Compare
--- both with
+-- CuTe's three partitions express the same as CUDA's index arithmetic. This
+-- command prints the CUDA code for comparison:
 --   cutelua scripts/gemm_simt.lua --emit cu
--- The kernel uses a tiled MMA of 16x16 threads, each with one multiply-add. The
--- permutation gives a thread 4 neighbours of M and of N, (16,4):(4,1), so that
--- it reads them together.
+-- The tiled MMA has 16x16 threads, each with one multiply-add. The permutation
+-- (16,4):(4,1) gives a thread 4 adjacent elements of M and of N, so that it
+-- loads them together.
 --   cutelua scripts/gemm_simt.lua --help
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"

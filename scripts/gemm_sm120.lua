@@ -1,13 +1,15 @@
--- 4-bit floats with scales: C = A B^T of NVFP4 on GeForce Blackwell (sm_120).
+-- 4-bit floats with block scales: C = A B^T of NVFP4 on GeForce Blackwell
+-- (sm_120).
 --
--- NVFP4 stores a number as an e2m1, and 16 numbers of a row share a scale of
--- type e4m3. One mma.sync multiplies a 16x64 block of A by a 64x8 block of B,
--- scales each product by both scales, and adds in f32. A thread passes the four
--- scales of a row of its block in one register.
+-- An NVFP4 number is an e2m1. 16 numbers of a row share a scale of type e4m3.
+-- One mma.sync multiplies a 16x64 block of A by a 64x8 block of B, multiplies
+-- each product by both scales, and adds in f32. A thread passes the four scales
+-- of a row of its block in one register.
 --
--- The scales lie in memory as cuBLAS expects them: 128 rows x 4 scales are 512
--- bytes, in which 16 bytes hold the scales of rows r, r + 32, r + 64, r + 96.
--- A layout describes this order, so the kernel reads scales like any tensor.
+-- The scales are stored in the order that cuBLAS expects. 128 rows x 4 scales
+-- are 512 bytes, in which 16 bytes hold the scales of rows r, r + 32, r + 64
+-- and r + 96. A layout describes this order, so the kernel reads scales like
+-- any tensor.
 --   cutelua scripts/gemm_sm120.lua --help
 local block_scaled = require "kernels.block_scaled"
 local cute = require "cute"
@@ -18,7 +20,7 @@ local _ = cute._
 
 local BM, BN, BK, STAGES = 128, 128, 128, 3
 local VS = 16             -- elements of K that share a scale
-local SCALES = BK // VS   -- scales of a row of a tile
+local SCALES = BK // VS   -- scales per row of a tile
 
 local mma = cute.make_tiled_mma("SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<"
   .. "float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>", {2, 2, 1},
@@ -29,15 +31,16 @@ local g2s = cute.make_tiled_copy(
   cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.e4m3, 32),
   cute.make_layout {128, 1}, cute.make_layout {1, 4})
 
--- Returns the layout of the scales of `rows` rows of k elements: (rows,k/16).
+-- Returns the layout (rows,k/16) of the scales of `rows` rows of k elements.
 local function scale_layout(rows, k)
   return block_scaled.layout(rows, tiles.count(k, VS))
 end
 
--- Returns this thread's scales of an operand for the tiles in row `at`: load
--- copies a tile's scales to a stage, and fetch those of block k of K to `frag`.
--- The MMA's blocks follow each other every `step` rows; the thread passes the
--- scales of row `row` of each.
+-- Returns this thread's scales of an operand for the tiles in row `at`.
+-- load(k_tile, stage) copies a tile's scales to a stage. fetch(stage, k) copies
+-- the scales of block k of K to `frag`. `step` is the distance in rows between
+-- the `count` blocks of the MMA. `row` is the row in each block whose scales
+-- the thread passes.
 local function scales(mSF, at, step, row, count)
   local gSF = cute.local_tile(mSF, {128, SCALES}, {at, _})  -- (128,SCALES,k)
   local sSF = cute.make_smem_tensor(cute.e4m3, sSF_layout, 16)
@@ -50,7 +53,7 @@ local function scales(mSF, at, step, row, count)
     for k = 0, SCALES // 4 - 1 do
       cute.when(cute.lt(k_tile * (SCALES // 4) + k, along), function()
         cute.copy(g2s, from(_, _, k, k_tile), to(_, _, k, stage))
-      end, function()  -- beyond K, products are 0, but a scale might be a NaN
+      end, function()  -- beyond K, products are 0, but a scale could be NaN
         to(_, _, k, stage):fill(0)
       end)
     end
@@ -69,8 +72,9 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
                                at = bn, stages = STAGES, slots = 1})
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
-  -- The tensor core takes the scales of row r of a block of A from lane 4 r
-  -- (r < 8) or 4 (r - 8) + 1, and those of row r of a block of B from lane 4 r.
+  -- For row r of a block of A, the tensor core takes the scales from lane 4 r
+  -- (r < 8) or 4 (r - 8) + 1. For row r of a block of B, it takes them from
+  -- lane 4 r.
   local lane, warp = tid % 32, tid // 32
   local SFA = scales(mSFA, bm, 32, warp % 2 * 16 + lane // 4 + 8 * (lane % 2),
                      cute.size(A.frag, 1))
@@ -100,7 +104,8 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
   C.store()
 end)
 
--- Returns a function that gives the scales of `rows` rows their layout.
+-- Returns a function that gives the tensor of the scales of `rows` rows its
+-- layout.
 local function arranged(rows, k)
   return function(t)
     return cute.make_tensor(t.iterator, scale_layout(rows, k))

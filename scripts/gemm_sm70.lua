@@ -1,11 +1,10 @@
 -- Volta: tensor cores before cp.async and ldmatrix, in f16.
 --
--- The atom is 8x8x4 and belongs to eight threads of a warp, a quad pair: a warp
--- executes four at once. Later architectures copy in hardware; here the data
--- goes through registers. A tile is loaded from global memory before the
--- previous one is multiplied, and stored to shared memory after it, so that the
--- latency of memory is still hidden. Fragments are loaded by 8-byte loads: a
--- thread of the atom holds 4 neighbours of K.
+-- The atom is 8x8x4 and belongs to eight threads of a warp, a quad pair. A warp
+-- executes four atoms at once. Data passes through registers. A tile is loaded
+-- from global memory before the previous tile is multiplied, and stored to
+-- shared memory after it, so the memory latency is hidden. Fragments are loaded
+-- by 8-byte loads, because a thread of the atom holds 4 adjacent elements of K.
 --   cutelua scripts/gemm_sm70.lua --device sim --arch sm_70
 local cute = require "cute"
 local lesson = require "cutelua.bench.lesson"
@@ -13,9 +12,9 @@ local tiles = require "cute.tiles"
 local _ = cute._
 
 local BM, BN, BK = 128, 128, 32
--- Four quad pairs make a warp, 2x2; four warps a block, 2x2. Lanes 0 to 15 hold
--- rows 0 to 3 of two quad pairs. The second pair's rows become rows 4 to 7, so
--- that the 8 rows that are read together are in different banks.
+-- Four quad pairs, 2x2, form a warp; four warps, 2x2, form a block. Lanes 0 to
+-- 15 hold rows 0 to 3 of two quad pairs. The permutation maps the second pair's
+-- rows to rows 4 to 7, so that the 8 rows of one pass are in different banks.
 local rows = cute.make_layout({4, 2, 2, 2}, {1, 8, 4, 16})
 local mma = cute.make_tiled_mma("SM70_8x8x4_F32F16F16F32_TN",
   cute.make_layout({{2, 2}, {2, 2}, 1}, {{1, 4}, {2, 8}, 0}),

@@ -1,10 +1,10 @@
--- The best mma.sync kernel: C = A B^T in bf16 with 128x256 tiles.
+-- The fastest mma.sync kernel: C = A B^T in bf16 with 128x256 tiles.
 --
--- After three stages, traffic is the remaining limit: each byte from L2 is used
--- for 64 multiply-adds in a 128x128 tile, and for 85 in a 128x256 tile. Eight
--- warps of 64x64 share the tile, two on every tensor core, so that one
--- multiplies while the other loads its fragments. C is stored through shared
--- memory in rows of 16-byte stores.
+-- With three stages, the limit is L2 traffic. Each byte from L2 is used for 64
+-- multiply-adds in a 128x128 tile, and for 85 in a 128x256 tile. Eight warps of
+-- 64x64 share the tile, two per tensor core, so that one multiplies while the
+-- other loads its fragments. C is stored through shared memory in rows of
+-- 16-byte stores.
 --   cutelua scripts/gemm_sm80_best.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cutelua.bench.lesson"

@@ -1,10 +1,10 @@
 -- A GEMM with few tiles and a long K: several blocks divide K.
 --
--- A product of 512x512 has 16 tiles, and a GPU a hundred more multiprocessors.
--- Here each block computes a part of K. The last block of a tile, found by a
--- counter, adds the parts, always in the same order, so the result does not
--- depend on timing. No second kernel is needed, and the counters are 0 again
--- for the next launch.
+-- A product of 512x512 has 16 tiles, but a GPU has more than 100 SMs. Here each
+-- block computes a part of K. A counter determines the last block of a tile.
+-- This block adds the parts in a fixed order, so the result is deterministic.
+-- No second kernel is needed. The last block resets the counter for the next
+-- launch.
 --   cutelua scripts/gemm_splitk.lua --help
 local cute = require "cute"
 local oracle = require "cutelua.bench.oracle"
@@ -13,7 +13,7 @@ local gemm_splitk = require "kernels.gemm_splitk"
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
--- Divides K into as many parts as there are multiprocessors for each tile.
+-- Divides K into as many parts as there are SMs per tile.
 local function made(p)
   local tiles = ((p.m + 127) // 128) * ((p.n + 127) // 128)
   local splits = p.opt.splits or math.max(2, math.min(16, 132 // tiles))

@@ -1,16 +1,16 @@
 -- Tensor memory: C = A B^T in bf16 on Blackwell's tensor cores (tcgen05), with
--- TMA in and tensor memory out.
+-- TMA loads.
 --
--- A warpgroup's MMA keeps its sums in the registers of 128 threads. tcgen05.mma
--- keeps them in tensor memory, 128 lanes of 512 columns, which belongs to the
--- block. So one thread issues the MMAs of the whole block, and no register is
--- in use until the epilogue. Three roles share a block of four warps:
---   warp 0   one thread requests tiles by TMA
---   warp 1   one thread multiplies: a 128x128x16 product an instruction
---   warp 2   allocates tensor memory, and frees it
--- A commit makes an mbarrier count one arrival when the MMAs before it have
--- completed: it frees a stage for TMA, and at the end it lets all warps load
--- the sums, each from its own 32 lanes.
+-- wgmma keeps its sums in the registers of 128 threads. tcgen05.mma keeps them
+-- in tensor memory, which has 128 lanes and 512 columns and belongs to the
+-- block. So one thread issues the MMAs of the whole block, and the sums use no
+-- registers until the epilogue. A block of four warps has three roles:
+--   warp 0   one thread loads tiles by TMA
+--   warp 1   one thread issues MMAs of 128x128x16
+--   warp 2   allocates and frees tensor memory
+-- A commit arrives on an mbarrier when the MMAs before it have completed. It
+-- frees a stage for TMA. After the last tile it allows all warps to load the
+-- sums, each from its own 32 lanes.
 --   cutelua scripts/gemm_tcgen05.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -105,7 +105,7 @@ local gemm = cute.kernel("gemm_tcgen05", function(tma_a, cA, tma_b, cB, mC,
   cute.when(warp:eq(2), function() arch.dealloc_tmem(ptr, BN) end)
 end)
 
--- Makes atoms and coordinates of A and B.
+-- Creates the TMA atom and the coordinates of A or B.
 local function load(X, layout, rows)
   return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), X,
                                      layout(_, _, 0), {rows, BK})

@@ -1,9 +1,9 @@
--- f32 operands on tensor cores: TF32 keeps 10 bits of fraction.
+-- f32 operands on tensor cores: TF32 has 10 bits of fraction.
 --
--- A and B are f32 in memory; the tensor core reads the upper 19 bits of a
+-- A and B are f32 in memory. The tensor core reads the upper 19 bits of a
 -- register. ldmatrix does not support 32-bit elements, but a row of 16 bytes
--- holds 4 of them, and its 8x8 matrix of 16 bits puts each where the atom needs
--- it. The speed costs accuracy: 1e-3 instead of 1e-7.
+-- holds 4 of them. Loaded as an 8x8 matrix of 16 bits, each element reaches the
+-- thread that the atom requires. The relative error is 1e-3 instead of 1e-7.
 --   cutelua scripts/gemm_tf32.lua --help
 local gemm_sm80 = require "kernels.gemm_sm80"
 local lesson = require "cutelua.bench.lesson"

@@ -1,17 +1,17 @@
--- TMA loads the tiles: C = A B^T in bf16 with one thread that requests tiles
--- and a warpgroup that multiplies.
+-- TMA loads the tiles: C = A B^T in bf16. One thread issues the loads, and a
+-- warpgroup multiplies.
 --
--- cp.async took 128 threads, 16 instructions each for a tile, and addresses for
--- all of them. A tensor map describes a whole matrix to the copy engine. One
--- thread names a tile by its coordinates, and the engine writes it to shared
--- memory, swizzled for wgmma, with zeros beyond the edges. So any M, N and K
--- work if rows begin at multiples of 16 bytes.
+-- With cp.async, 128 threads execute 16 instructions each per tile, and compute
+-- addresses for them. With TMA, a tensor map describes a whole matrix. One
+-- thread passes the coordinates of a tile. The hardware writes the tile to
+-- shared memory, swizzled for wgmma, with zeros beyond the edges. So any M, N
+-- and K work if rows begin at multiples of 16 bytes.
 --
--- mbarriers, which count bytes, signal arrival: a ring of STAGES with one full
--- and one empty barrier each (PipelineTmaAsync). The thread that requests tiles
--- also multiplies: it requests tile k + STAGES - 1 when tile k - 1 has been
--- read. Three stages are 96 KiB: two blocks fit on a multiprocessor, and one
--- multiplies while the other writes its result.
+-- mbarriers count the bytes that arrive. The pipeline has STAGES stages, each
+-- with a full and an empty barrier (PipelineTmaAsync). The thread that issues
+-- the loads also multiplies. It loads tile k + STAGES - 1 when tile k - 1 has
+-- been read. Three stages use 96 KiB, so two blocks fit on an SM, and one
+-- multiplies while the other stores its result.
 --   cutelua scripts/gemm_tma.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -42,7 +42,8 @@ local gemm = cute.kernel("gemm_tma", function(tma_a, cA, tma_b, cB, mC, alpha,
     producer_group = Group(pipeline.Agent.Thread),
     consumer_group = Group(pipeline.Agent.Warp, 4)}
 
-  -- Partitions tiles as the atoms copy them: (TMA,PIPE) and (TMA,k).
+  -- Partitions tiles for the TMA atom: (TMA,PIPE) of shared memory and (TMA,k)
+  -- of coordinates.
   local function partition(tma, s, g)
     return cpasync.tma_partition(tma, 0, cute.make_layout(1),
       cute.group_modes(s, 0, 2), cute.group_modes(g, 0, 2))
@@ -88,7 +89,7 @@ local gemm = cute.kernel("gemm_tma", function(tma_a, cA, tma_b, cB, mC, alpha,
   C.store(alpha or 1, beta or 0)
 end)
 
--- Makes atoms and coordinates of A and B.
+-- Creates the TMA atom and the coordinates of A or B.
 local function load(X, layout, rows)
   return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), X,
                                      layout(_, _, 0), {rows, BK})

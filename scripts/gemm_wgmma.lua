@@ -1,16 +1,16 @@
 -- A warpgroup's MMA: C = A B^T in bf16 on Hopper's tensor cores, without TMA.
 --
--- mma.sync takes its operands from registers, so every byte of shared memory
--- goes through ldmatrix, and warps that multiply have no time to load. wgmma
--- reads A and B from shared memory itself, by descriptors. A warpgroup of four
--- warps starts 64x128x16 products with one instruction that returns at once:
--- while the tensor cores work on tile k, the same threads request tile k +
--- STAGES - 1. Half of the registers are accumulators, none is an operand.
+-- mma.sync takes its operands from registers. So ldmatrix must load all of
+-- shared memory, and warps that multiply have no time to load tiles. wgmma
+-- reads A and B directly from shared memory, by descriptors. A warpgroup has
+-- four warps. One instruction starts a 64x128x16 product and is asynchronous.
+-- While the tensor cores multiply tile k, the same threads load tile k + STAGES
+-- - 1. Half of the registers are accumulators, and none holds an operand.
 --
--- wgmma reads its own layouts (8 rows of 128 bytes, swizzled by address);
--- cp.async writes these like any other layout. cp.async writes through the
--- generic proxy and wgmma reads through the async proxy:
--- fence_view_async_shared orders them.
+-- wgmma requires its own layouts: 8 rows of 128 bytes, swizzled by address.
+-- cp.async can write any layout. cp.async writes through the generic proxy, and
+-- wgmma reads through the async proxy. fence_view_async_shared orders these
+-- accesses.
 --   cutelua scripts/gemm_wgmma.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -29,7 +29,8 @@ local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
 local g2s = cute.make_tiled_copy(
   cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", cute.bf16, 128),
   cute.make_layout({16, 8}, {8, 1}), cute.make_layout {1, 8})
--- One warpgroup computes 64x128x16 at a time; A and B are in shared memory.
+-- One warpgroup computes 64x128x16 per instruction. A and B are in shared
+-- memory.
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, warpgroup.OperandSource.SMEM))
 
@@ -74,7 +75,7 @@ local gemm = cute.kernel("gemm_wgmma", function(mA, mB, mC, alpha, beta)
     cute.gemm(mma, acc, tCrA(_, _, _, read), tCrB(_, _, _, read), acc)
     warpgroup.commit_group()
     warpgroup.wait_group(1)   -- this warp's wgmma has read tile k - 1
-    -- all warps' wgmma have read tile k - 1: its stage is free
+    -- The wgmma of all warps have read tile k - 1, so its stage is free.
     cute.arch.sync_threads()
     load(k_tile + STAGES - 1, write)
     read, write = (read + 1) % STAGES, read

@@ -1,13 +1,13 @@
 -- Warp roles: C = A B^T in bf16, one warp loads and eight multiply.
 --
--- In gemm_tma.lua the thread that requests tiles also multiplies, so it must
--- interrupt the multiplication. Here a ninth warp only requests tiles, as far
--- ahead as the ring has room. The multiplying warps only wait for full stages.
--- Two warpgroups of them share a tile of 128 x 256, which needs three quarters
--- of the bytes per product that a tile of 128 x 128 needs.
+-- In gemm_tma.lua the thread that loads also multiplies, so its loads interrupt
+-- the multiplication. Here a ninth warp only issues loads, as far ahead as the
+-- stages allow. The multiplying warps only wait for full stages. They are two
+-- warpgroups that share a tile of 128 x 256. Such a tile needs 3/4 of the bytes
+-- per product of a 128 x 128 tile.
 --
--- mbarriers signal full and empty stages (PipelineTmaAsync): the copy engine's
--- bytes fill a stage, one lane of each warp that has read it empties it.
+-- mbarriers signal full and empty stages (PipelineTmaAsync). The bytes of TMA
+-- fill a stage. One lane of each warp that has read a stage releases it.
 --   cutelua scripts/gemm_ws.lua --help
 local cute = require "cute"
 local gemm_sm80 = require "kernels.gemm_sm80"
@@ -27,7 +27,7 @@ local sB_layout = cute.tile_to_shape(atom, {BN, BK, STAGES})  -- (BN,BK,PIPE)
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, "SMEM"), cute.make_layout {WARPGROUPS, 1, 1})
 
--- Returns a tile's copies: (TMA,PIPE) of smem and (TMA,k) of coordinates.
+-- Returns a tile's partitions: (TMA,PIPE) of smem, (TMA,k) of coordinates.
 local function copies(tma, s, coords, rows, at)
   local g = cute.local_tile(coords, {rows, BK}, {at, _})        -- (rows,BK,k)
   local into, from = cpasync.tma_partition(tma, 0, cute.make_layout(1),
@@ -95,7 +95,7 @@ local gemm = cute.kernel("gemm_ws", function(tma_a, cA, tma_b, cB, mC, alpha,
   end)
 end)
 
--- Makes the atom and coordinates of A or B.
+-- Creates the TMA atom and the coordinates of A or B.
 local function map(X, layout, rows)
   return cpasync.make_tiled_tma_atom(cpasync.CopyBulkTensorTileG2SOp(), X,
                                      layout(_, _, 0), {rows, BK})

@@ -1,7 +1,7 @@
 -- A histogram: blocks count in shared memory, and add their counts at the end.
 --
--- Atomics on one address serialize. So each block has several tables of its
--- own, and only their sums go to global memory.
+-- Atomics on one address are serialized. Therefore, each block has several
+-- tables in shared memory, and only their sums are added in global memory.
 --   cutelua scripts/histogram.lua --help
 local cute = require "cute"
 local histogram = require "kernels.histogram"

@@ -1,11 +1,13 @@
--- The GEMM ladder: every rung at chosen sizes, compared with the previous rung
--- and with cuBLAS, in one table.
+-- The GEMM ladder: measures all GEMM scripts at the given sizes, and compares
+-- each with the previous one and with cuBLAS.
 --
 --   cutelua scripts/ladder.lua                      all rungs
 --   cutelua scripts/ladder.lua gemm_base gemm3stage --sizes 2048,4096
 --   cutelua scripts/ladder.lua --svg ladder.svg --record ladder.tsv
--- On a GPU: TFLOP/s and ratios to cuBLAS, all rungs of a kind interleaved in
--- one process. In the simulator: the memory accesses of each rung.
+--
+-- On a GPU it prints TFLOP/s and the ratio to cuBLAS. The measurements of all
+-- rungs of a kind are interleaved in one process. On the simulator it prints
+-- the memory accesses of each rung.
 local core = require "cute.core"
 local chart = require "cutelua.bench.chart"
 local cli = require "cutelua.program.cli"
@@ -15,8 +17,8 @@ local say = lib.say
 
 local job = {name = "ladder"}
 
--- The rungs: script, its variant (and its name as a rung), and what the rung
--- adds to the previous one of its kind.
+-- The rungs of the ladder: the script, optionally a flag that selects a variant
+-- and the variant's name, and the difference to the previous rung of its kind.
 local RUNGS = {
   {"gemm_simt", gain = "a multiply-add a thread, from global memory"},
   {"sgemm", gain = "shared memory, 8x16 of C in registers, cp.async"},
@@ -93,9 +95,9 @@ end
 -- Simulator
 ---------------------------------------------------------------------------
 
--- Returns a simulated run's counters: size n, accesses of warps, passes through
--- shared memory, bank conflicts, sectors, multiplications, bytes of shared
--- memory.
+-- Returns a row of the simulator's counters: the size n, accesses of warps,
+-- passes through shared memory, bank conflicts, sectors, MMAs, and bytes of
+-- shared memory.
 local function counts(n, r, run)
   return {n, r:total "count", r:total "wavefronts", r:total "conflicts",
           r:total "sectors", r.mmas, run.program.info.smem}
@@ -134,8 +136,8 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- Groups rungs that have the same kind and the same order of operands, since
--- they can share their matrices.
+-- Groups the rungs that can share their matrices: those of the same kind with
+-- the same order of operands.
 local function kinds(rungs)
   local list = {}
   for _, rung in ipairs(rungs) do
@@ -149,8 +151,9 @@ local function kinds(rungs)
   return list
 end
 
--- Measures the rungs of `list` at size n. Returns a list of {rung, size, ok,
--- error, r = times, rival = cuBLAS's times, before = the previous entry}.
+-- Measures the rungs of `list` at size n. Returns a list of entries {rung,
+-- size, ok, error, r = times, rival = cuBLAS's times, before = the previous
+-- entry}.
 local function bench(list, n, device)
   local out = lesson.bench(job, list, {n, n, n}, device)
   for i, o in ipairs(out) do
@@ -180,8 +183,8 @@ end
 local HEAD = {"rung", "size", "", "error", "cold", "hot", "cuBLAS hot",
   "/cuBLAS cold", "hot", "gain hot"}
 
--- Returns a record of entry o: name, layout, size, TFLOP/s cold and hot,
--- cuBLAS's TFLOP/s cold and hot, error, gain.
+-- Returns the line of entry o for --record: name, layout, size, TFLOP/s cold
+-- and hot, cuBLAS's TFLOP/s cold and hot, error, gain.
 local function gpu_record(o)
   return {o.rung.name, o.rung.layout, o.size,
           ("%.2f"):format(o.r.cold.tflops), ("%.2f"):format(o.r.hot.tflops),
@@ -190,7 +193,8 @@ local function gpu_record(o)
           ("%.1e"):format(o.error), o.rung.gain}
 end
 
--- Returns a bar of the chart: cuBLAS's time divided by the rung's time.
+-- Returns a bar of the chart. Its length is cuBLAS's time divided by the rung's
+-- time.
 local function gpu_bar(o)
   return {o.rung.name, tostring(o.size),
           o.rival and o.rival.hot.median / o.r.hot.median or 0}

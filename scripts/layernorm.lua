@@ -1,9 +1,9 @@
 -- LayerNorm of rows: y = (x - mean) / sqrt(variance + eps) * w + b.
 --
--- The variance as mean(x^2) - mean^2 loses all digits if the mean is large.
--- Here each thread sums differences from its first number, and their squares.
--- Then the threads' means and squares are merged without loss of digits. A row
--- is read once, and memory traffic still dominates the time.
+-- The formula mean(x^2) - mean^2 for the variance is inaccurate if the mean is
+-- large. Here each thread sums the differences from its first number, and their
+-- squares. Then the threads' means and squares are merged without loss of
+-- accuracy. A row is read only once, and memory traffic determines the time.
 --   cutelua scripts/layernorm.lua --help
 local cute = require "cute"
 local norm = require "kernels.norm"

@@ -1,6 +1,7 @@
--- Generates tokens with a decoder of the Llama family, by cute.ops alone. Keys
--- and values are cached in pages. On a GPU the prompt and all steps are one
--- graph. Weights are random, or come from Hugging Face's safetensors files.
+-- Generates tokens with a decoder of the Llama family, implemented with
+-- cute.ops. Keys and values are cached in pages. On a GPU the prompt and all
+-- steps are one graph. Weights are random, or are read from Hugging Face's
+-- safetensors files.
 --   cutelua scripts/llama.lua --size 8b --tokens 64
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
@@ -11,8 +12,8 @@ local replay = require "cutelua.bench.replay"
 local weights = require "cutelua.bench.weights"
 local ops, silu = cute.ops, cute.ops.silu
 
--- Each size: {width, layers, heads of queries, heads of keys, elements of a
--- head, width of the SwiGLU, tokens of the vocabulary}.
+-- For each model size: {width, layers, query heads, key heads, elements per
+-- head, width of the SwiGLU, vocabulary size}.
 local SIZES = {
   tiny = {64, 2, 4, 2, 32, 96, 50},
   ["1b"] = {2048, 16, 32, 8, 64, 8192, 128256},
@@ -45,14 +46,14 @@ local where = {device = device}
 
 local function with(o) o.device = device return o end
 
--- Returns a view of t's memory from element `from` on, with this shape and
--- stride.
+-- Returns a tensor over t's memory that begins at element `from` and has the
+-- given shape and stride.
 local function view(t, shape, stride, from)
   return cute.make_tensor(t.iterator + (from or 0),
                           cute.make_layout(shape, stride or cute.LayoutRight))
 end
 
--- Returns a tensor of f(coordinates).
+-- Returns a tensor whose element at each coordinate is f(coordinate).
 local function filled(dtype, shape, f)
   local t = cute.zeros(shape, dtype, where)
   return ops.elementwise(function(_, at) return f(at:coords()) end, t,
@@ -82,7 +83,8 @@ local pages = filled(cute.i32, {B, PAGES}, function(b, i)
   return b * PAGES + i
 end)
 
--- Returns f(angle) for each position and pair of elements, (positions, D/2).
+-- Returns a tensor (positions, D/2) of f(angle) for each position and each pair
+-- of elements.
 local function turns(f)
   local step = -2 / D * math.log(THETA, 2)
   return filled(cute.f32, {PAGES * PAGE, D // 2}, function(t, i)
@@ -92,12 +94,13 @@ end
 local Cos, Sin = turns(cute.cos), turns(cute.sin)
 
 -- Returns the logits (B,V) of the token that follows the tokens (B,n).
--- attend(layer, heads) returns the attention (B,n,H,D); heads(i, count) returns
--- `count` heads from head i on, in the order of q, k and v.
+-- attend(layer, heads) must return the attention (B,n,H,D). heads(i, count)
+-- returns `count` heads from head i on; the heads of q, k and v follow each
+-- other.
 local function forward(tokens, attend)
   local n = tokens.shape[2]
   local x, more = ops.embedding(tokens, embedding, where), nil
-  -- Returns the norm of x + more. Closes both; the sum becomes x.
+  -- Returns the norm of x + more. Closes both, and assigns their sum to x.
   local function normed(w)
     local a, sum = ops.rmsnorm(x, w, with {residual = more, eps = EPS})
     if more then
@@ -107,7 +110,7 @@ local function forward(tokens, attend)
     end
     return a
   end
-  -- Returns the product of a and a weight, and closes a.
+  -- Returns the product of a and a weight. Closes a.
   local function times(a, w, o)
     o.constant = "B"
     local y = ops.gemm(a, w, with(o))
@@ -139,7 +142,7 @@ local lengths, seed = cute.empty({B}, cute.i32, where),
                       cute.empty({1}, cute.i64, where)
 local out, logits = cute.empty({B, STEPS}, cute.i32, where), nil
 
--- Draws token i from the logits.
+-- Samples token i from the logits.
 local function draw(i)
   local token = ops.sample(logits, seed, with {temperature = opt.temperature,
                                                top_k = opt.top_k})
@@ -161,7 +164,7 @@ local function read_prompt()
   end)
 end
 
--- Generates all tokens from the logits after the prompt.
+-- Generates all tokens, beginning with the logits of the prompt.
 local function generate()
   lengths:fill(S)
   seed:fill(opt.seed)

@@ -1,11 +1,11 @@
--- The sum of all elements, reproducible to the bit.
+-- The sum of all elements, bitwise reproducible.
 --
--- As many blocks as the GPU holds read the tensor with 16-byte loads, several
--- in flight at once, and store one number each. A ticket determines the last
--- block: an atomic that releases and acquires, so that the last block sees all
--- numbers. The last block adds them in the order of the blocks, so the sum does
--- not depend on timing. On an H200 the kernel reaches 1.07 times the speed of
--- the driver's copy, which also writes.
+-- The grid has as many blocks as fit on the GPU. They read the tensor with
+-- 16-byte loads, several in flight at once, and each block stores one partial
+-- sum. An atomic counter determines the last block. The atomic has acquire and
+-- release semantics, so the last block sees all partial sums. It adds them in
+-- the order of the blocks, so the sum is deterministic. The speed is 1.07 of
+-- the driver's copy, which also writes, on an H200.
 --   cutelua scripts/reduce.lua --help
 local core = require "cute.core"
 local cute = require "cute"
@@ -15,7 +15,7 @@ local function sum(p)
   return reduce.all {op = "sum", n = p.n, dtype = cute[p.dtype]}
 end
 
--- Computes the sum in double precision: multiplies each piece of x, as a
+-- Computes the sum in double precision. Multiplies each piece of x, as a
 -- matrix, by a vector of ones.
 local function in_double(x)
   local m, k, total = 1024, 4096, 0
@@ -42,8 +42,8 @@ require "cutelua.bench.harness".run(arg, {
             {"tickets", {1}, dtype = "u32", scratch = true, fill = "zero"}}
   end,
   make = sum,
-  -- The sum of n normal numbers is about sqrt(n), a small part of the
-  -- magnitudes added.
+  -- The sum of n normally distributed numbers is about sqrt(n), which is small
+  -- compared with the sum of their magnitudes.
   tolerance = {f32 = 1e-3},
   reference = function(p)
     p.sum = p.sum or in_double(p.x)

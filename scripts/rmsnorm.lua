@@ -1,9 +1,9 @@
 -- RMSNorm of rows: y = x / sqrt(mean(x^2) + eps) * w.
 --
 -- Each row has one sum, so the threads of a row synchronize once. The weights
--- are the same for all rows: after the first rows they are read from L1 and L2,
--- and only x and y cause DRAM traffic. The kernel reaches 0.95 to 1.00 of the
--- speed of the driver's copy on an H200.
+-- are the same for all rows. After the first rows they are read from L1 and L2,
+-- so only x and y cause DRAM traffic. The speed is 0.95 to 1.00 of the driver's
+-- copy on an H200.
 --   cutelua scripts/rmsnorm.lua --help
 local cute = require "cute"
 local norm = require "kernels.norm"

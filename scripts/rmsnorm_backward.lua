@@ -1,19 +1,19 @@
 -- RMSNorm backward: dx of every row, and dw, a sum over all rows.
 --
--- A row's gradient needs one sum along the row, dw one down each column. Each
--- block processes its share of the rows and keeps its columns' sums in
--- registers, so that x and dy are read once for both. A second kernel adds the
--- blocks' results, some hundred rows of f32, always in the same order. Several
--- blocks share a row with more elements than a block has registers for, and
--- exchange their sums along it. This gives 0.93 to 0.99 of the speed of the
+-- A row of dx needs one sum along the row. dw needs one sum down each column.
+-- Each block processes its share of the rows and keeps the sums of its columns
+-- in registers, so x and dy are read once for both. A second kernel adds the
+-- blocks' results, a few hundred rows of f32, in a fixed order. If a row has
+-- more elements than the registers of a block can hold, several blocks share
+-- the row and exchange their sums along it. The speed is 0.93 to 0.99 of the
 -- driver's copy on an H200, for rows of 1024 to 65536 elements.
 --   cutelua scripts/rmsnorm_backward.lua --help
 local cute = require "cute"
 local norm = require "kernels.norm"
 local reduce = require "kernels.reduce"
 
--- Prepares the launches for a problem once. The kernel's plan gives the sizes
--- of the tensors `part` and `state`.
+-- Returns the launches for a problem, and the sizes of the tensors `part` and
+-- `state`.
 local function launches(p)
   local dtype = cute[p.dtype]
   local k = norm.rms_backward {dtype = dtype, n = p.n, weight = true}
@@ -48,7 +48,7 @@ require "cutelua.bench.harness".run(arg, {
   pieces = function(p) return p.rows end,
   look = 1 << 18,
   tolerance = {f32 = 1e-4, f16 = 2e-3, bf16 = 8e-3},
-  -- Checks row i of dx and, for some i, also column i of dw.
+  -- Returns row i of dx and, for some i, also column i of dw.
   reference = function(p, i)
     local n, x, dy, rstd, mean, dx = p.n, p.x, p.dy, p.rstd[i], 0, {}
     for k = i * n, i * n + n - 1 do

@@ -1,16 +1,17 @@
 -- Rotary position embedding: rotates pairs of each head's elements by angles
--- that grow with the token's position.
+-- that are proportional to the token's position.
 --
--- A thread rotates a vector of pairs: 16 bytes from either half of a head (or
--- of neighbours, --interleaved), with the angles' cosines and sines. The
--- cosines and sines of all angles are a small table, which stays in the caches.
--- The assignment of vectors to threads is arithmetic with numbers known at
--- trace time.
+-- A thread rotates a vector of pairs. It loads 16 bytes from each half of a
+-- head (or of adjacent elements with --interleaved), and the cosines and sines
+-- of the angles. The cosines and sines of all angles are a small table that
+-- stays in the caches. The mapping of vectors to threads is computed from
+-- numbers that are known at trace time.
 --   cutelua scripts/rope.lua --help
 local cute = require "cute"
 local rope = require "kernels.rope"
 
--- Computes f(angle) for every position and pair.
+-- Returns a function that fills a buffer with f(angle) for every position and
+-- pair.
 local function table_of(p, f)
   local half = p.d // 2
   return function(b)

@@ -1,19 +1,19 @@
 -- Prefix sums along rows, and of one long row in a single pass.
 --
--- A row is read once and written once. Lanes and warps of a block pass their
--- sums to each other. All blocks process a single row at once. Each block
--- publishes its total in a word of memory immediately, and looks back until it
--- finds a block that knows the sum of everything before it. Blocks take their
--- tiles by a counter, not by their index, so no block waits for one that has
--- not started.
+-- A row is read once and written once. The lanes and warps of a block pass
+-- their sums to each other. A single row is processed by all blocks at once.
+-- Each block publishes its total in global memory immediately. It then looks
+-- back until it finds a block that has published the sum of everything before
+-- it. A counter assigns tiles to blocks in the order in which the blocks start.
+-- So no block waits for a block that has not started.
 --   cutelua scripts/scan.lua --help
 local cute = require "cute"
 local scan = require "kernels.scan"
 
 local PIECE = 4096
 
--- Returns the sum of all elements of a row before its piece i. It caches the
--- sums of pieces in p.sums.
+-- Returns the sum of all elements of a row before its piece i. Caches the
+-- prefix sums in p.sums.
 local function before(p, row, i)
   p.sums = p.sums or {}
   local sums = p.sums[row] or {[0] = 0}

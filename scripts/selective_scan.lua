@@ -1,16 +1,16 @@
--- Mamba's selective scan: a recurrence with new factors at each step.
+-- Mamba's selective scan: a recurrence with different factors at each step.
 --
--- States stay in registers and advance in time; the inputs of later time steps
--- are loaded to shared memory meanwhile. Four lanes share a channel's 16 states
--- and sum their contributions to y by exchanging halves, so that each lane ends
--- with the sums of its own time steps.
+-- The states stay in registers for all time steps. The inputs of later time
+-- steps are loaded to shared memory at the same time. Four lanes share the 16
+-- states of a channel. They sum their contributions to y by exchanging halves,
+-- so that each lane ends with the sums of its own time steps.
 --   cutelua scripts/selective_scan.lua --help
 local cute = require "cute"
 local selective_scan = require "kernels.selective_scan"
 
 local N = 16
 
--- Computes one channel in plain Lua: returns y and the final states.
+-- Computes one channel in Lua, as a reference. Returns y and the final states.
 local function channel(p, b, d)
   local L, D, y, h = p.time, p.channels, {}, {}
   for n = 0, N - 1 do h[n] = p.h0[(b * D + d) * N + n] end

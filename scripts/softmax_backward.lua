@@ -1,8 +1,8 @@
--- Softmax backward: dx = y (dy - sum(y dy)), from the result, not from x.
+-- Softmax backward: dx = y (dy - sum(y dy)). The input is y, not x.
 --
--- Each y depends on all x of its row, yet the gradient needs no matrix: one sum
--- along the row holds the common part. Two tensors are read and one is written,
--- each once: both rows stay in registers until the sum is complete.
+-- Each y depends on all x of its row, but the gradient needs no matrix: all
+-- elements of a row share one sum. Two tensors are read and one is written,
+-- each once. The rows of y and dy stay in registers until the sum is complete.
 --   cutelua scripts/softmax_backward.lua --help
 local cute = require "cute"
 local softmax = require "kernels.softmax"

@@ -8,7 +8,7 @@ local N, BLOCK = 1024, 128  -- number of elements; threads per block
 local turn = cute.kernel("turn", function(x, y)
   local tid = cute.arch.thread_idx()  -- thread index, 0 to 127
   local bid = cute.arch.block_idx()   -- block index, 0 to 7
-  -- This block's pieces of x and y, and shared memory.
+  -- This block's pieces of x and y, and a buffer in shared memory.
   local gX = cute.local_tile(x, {BLOCK}, {bid})
   local gY = cute.local_tile(y, {BLOCK}, {bid})
   local piece = cute.make_layout {BLOCK}
@@ -27,5 +27,5 @@ for i = 0, N - 1 do  -- check: each piece is reversed
   assert(y[i] == first + BLOCK - 1 - i % BLOCK, "y is wrong")
 end
 print(("y begins with %g, %g: ok"):format(y[0], y[1]))
-cute.draw "(8,4):(4,1)"  -- the address of each (row, column) of a layout
+cute.draw "(8,4):(4,1)"  -- draws a layout: the address of each (row, column)
 -- SPDX-License-Identifier: MIT

@@ -1,8 +1,8 @@
 -- The largest elements of rows: a sorted list over the lanes of a warp.
 --
--- Most elements are not among the largest: one comparison with the k-th largest
--- so far rejects them. The others are sorted, 32 at a time, by exchanges among
--- lanes, and merged into the list, without memory.
+-- Most elements are not among the k largest. One comparison with the k-th
+-- largest element so far rejects them. The others are sorted 32 at a time by
+-- exchanges between lanes, and merged into the list, all in registers.
 --   cutelua scripts/topk.lua --help
 local cute = require "cute"
 local topk = require "kernels.topk"

@@ -1,10 +1,11 @@
--- Trains a small transformer with AdamW, forward and backward by cute.ops.
+-- Trains a small transformer with AdamW. The forward and backward passes use
+-- cute.ops.
 --
--- The task: sequences that count, x[t] = a + b t mod V. The next token follows
--- from the two before it, so attention has to look back. AdamW keeps f32
--- weights; products use f16 copies, which round finer than bf16 and whose range
--- these gradients fit. The first gradients are compared with differences of
--- losses.
+-- The task is to continue arithmetic sequences, x[t] = a + b t mod V. The next
+-- token follows from the two tokens before it, so attention is necessary. AdamW
+-- stores f32 weights. The products use f16 copies, because f16 rounds more
+-- finely than bf16, and these gradients are within its range. The gradients of
+-- the first step are compared with finite differences of the loss.
 --   cutelua scripts/train.lua --steps 200 --svg loss.svg
 local chart = require "cutelua.bench.chart"
 local cli = require "cutelua.program.cli"
@@ -33,7 +34,7 @@ local job = {name = "train"}
 local device = lib.must(job, cute.device(opt.device, opt.arch))
 local where = {device = device}
 
--- Returns the options of an operation on the device.
+-- Adds the device to the options of an operation.
 local function with(o)
   o.device = device
   return o
@@ -45,7 +46,8 @@ end
 
 local weights, list = {}, {}
 
--- Adds a weight of normal elements, or of ones if no deviation is given.
+-- Adds a weight with normally distributed elements. The elements are ones if no
+-- deviation is given.
 local function weight(name, shape, deviation)
   local w = deviation and cute.randn(shape, cute.f32, with {
     seed = opt.seed + #list}) or cute.full(shape, 1, cute.f32, where)
@@ -87,7 +89,7 @@ local Sin = ops.elementwise(cute.sin, angle, where)
 -- Forward and backward
 ---------------------------------------------------------------------------
 
--- Returns Q, K and V (B,S,H,D) as views of a tensor (M,3N).
+-- Returns views Q, K and V (B,S,H,D) of a tensor (M,3N).
 local function parts(t)
   local out = {}
   for i = 0, 2 do
@@ -102,7 +104,7 @@ local function flat(t)
   return cute.make_tensor(t.iterator, cute.make_layout({M, N}, {N, 1}))
 end
 
--- Returns the loss of each token, and what the backward pass needs.
+-- Returns the loss of each token, and the tensors that the backward pass needs.
 local function forward(tokens, targets)
   local saved = {tokens = tokens, targets = targets}
   local x = ops.embedding(tokens, weights.embedding.w, where)
@@ -137,7 +139,7 @@ local function forward(tokens, targets)
   return losses, saved
 end
 
--- Returns dX of Y = X W^T, and stores the gradient of the weight p.
+-- Returns dX for Y = X W^T. Stores the gradient of the weight p.
 local function back(p, dY, X)
   p.grad = ops.gemm(cute.select(dY, {1, 0}), cute.select(X, {1, 0}),
                     with {dtype = cute.f32})
@@ -146,7 +148,7 @@ end
 
 local mean = cute.full({M}, 1 / M, cute.f32, where)
 
--- Stores the gradients of the mean loss in all weights.
+-- Computes the gradients of the mean loss for all weights, and stores them.
 local function backward(s)
   local dy = ops.cross_entropy_backward(mean, s.y, s.targets, s.lse,
                                         with {dtype = cute.f16})
@@ -184,7 +186,8 @@ end
 
 local seed = opt.seed
 
--- Returns the tokens of new sequences and their successors, (M) of i32.
+-- Returns new sequences of tokens and the token after each. Both are (M) of
+-- i32.
 local function batch()
   local tokens, targets = {}, {}
   seed = seed + 1
@@ -193,7 +196,7 @@ local function batch()
     local first, step = draw(b, 0) * V // 1, 1 + draw(b, 1) * (V - 1) // 1
     for t = 0, S - 1 do
       tokens[#tokens + 1] = (first + step * t) % V // 1
-      targets[#targets + 1] = t == 0 and -100  -- token 0 does not tell the step
+      targets[#targets + 1] = t == 0 and -100  -- step still unknown
         or (first + step * (t + 1)) % V // 1
     end
   end
@@ -208,9 +211,9 @@ local function loss_of(tokens, targets)
   return ops.reduce(losses, "mean", where):to "host"(0) * scale, saved
 end
 
--- Compares, for each weight w with gradient g, the derivative of the loss along
--- g with a difference: (L(w + e g) - L(w - e g)) / 2e = |g|^2. Returns the
--- largest relative error.
+-- Compares gradients with finite differences. For each weight w with gradient
+-- g, the derivative of the loss along g is |g|^2. It should equal (L(w + e g) -
+-- L(w - e g)) / 2e. Returns the largest relative error.
 local function check(tokens, targets)
   local most = 0
   for _, p in ipairs(list) do
@@ -232,7 +235,7 @@ local function check(tokens, targets)
   return most
 end
 
--- One step of AdamW (Loshchilov and Hutter, 2019) in all weights.
+-- Applies one step of AdamW (Loshchilov and Hutter, 2019) to all weights.
 local function update(step)
   local b1, b2, eps, decay, rate = 0.9, 0.99, 1e-8, 0.01, opt.rate
   local c1, c2 = 1 / (1 - b1 ^ step), 1 / (1 - b2 ^ step)

@@ -1,17 +1,17 @@
 --- The table of names that the package cutelua adds to the package cute: fields
--- of cute, methods of calls, prepared launches and reports. cute loads the
--- table when a name is missing (sign.added), and the module of a row when the
--- name is first used.
+-- of cute, and methods of calls, prepared launches and reports. cute loads this
+-- table when a script uses a name that cute lacks (sign.added). The module of a
+-- row is loaded when one of its names is first used.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
--- Options of all products by cuBLAS.
+-- Options of matrix products by cuBLAS and cublasLt.
 local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
   layout m m_major n ordinal scale_A scale_B step_A step_B step_D tf32
   workspace}]]
 
--- Each row: prefix of the names, module, and signatures of the module's
--- functions. A module that checks arguments itself has only names.
+-- Each row has the prefix of the names, the module, and the signatures of the
+-- module's functions. A module that checks its arguments itself has only names.
 local FUNCTIONS = {
   {"cute.", "cutelua.cache.many",
     "compile_all(launches: table, opts?: {jobs})"},
@@ -76,9 +76,9 @@ local FUNCTIONS = {
     conflicts() find_swizzle(name?) followers() json() notes() traffic()
     total(field: string, op?: string)]]},
 }
--- Each row: prefix of the name, name, and the module that is its value. whole:
--- the name by which users reach the value, if it is not the prefix followed by
--- the name.
+-- Each row has the prefix of a name, the name, and the module that is its
+-- value. `whole` is the full name of the value for users, if it differs from
+-- the prefix and the name.
 local MODULES = {{"cute.", "bundle", "cutelua.bundle"},
   {"cute.", "cli", "cutelua.program.cli"},
   {"cute.", "npy", "cutelua.text.npy"},

@@ -37,7 +37,8 @@ end
 
 --- Returns the times at which the call's warps, ranges and agents (asynchronous
 -- hardware such as TMA) began and ended: see cutelua.profile.timeline.
----@param opts table options of a launch, of estimate, and room
+---@param opts table options of a launch and of estimate, and room: the number
+-- of events per warp
 ---@return table? timeline
 ---@return string? message
 function Call:timeline(opts)
@@ -64,7 +65,7 @@ end
 
 --- Finds layouts of shared memory with fewer conflicts, over all accesses: see
 -- cutelua.profile.swizzle.
----@param opts table options of launch, and tensor: the name of one
+---@param opts table options of a launch, and tensor: the name of one tensor
 ---@return table[]
 function Call:find_swizzle(opts)
   local found = require "cutelua.profile.swizzle".of_call(self, opts)

@@ -43,8 +43,8 @@ function Report:__draw(opts)
   return require "cutelua.profile.conflict".picture(self, opts)
 end
 
---- Finds layouts for the shared tensors that have conflicts, or for the one
--- with that name: see cutelua.profile.swizzle.
+--- Finds layouts for the shared tensors that have conflicts, or only for the
+-- tensor called `name`: see cutelua.profile.swizzle.
 ---@param name? string
 ---@return table[]
 function Report:find_swizzle(name)

@@ -1,14 +1,19 @@
---- Attention and its gradients by their formulas, in double precision, on lists
--- from 0: for ops.reference, and for specs. Products of matrices are computed
--- by gemm_reference on the host, all else in plain Lua.
+--- Computes attention and its gradients by their formulas, in double precision,
+-- on lists indexed from 0. ops.reference and the specs use it. gemm_reference
+-- computes matrix products on the host; plain Lua computes everything else.
 --
--- A problem p has the extents b (batches), s (rows), t (keys), h (heads of Q),
--- g (heads of K and V) and d (elements of a head); the elements of Q (b,s,h,d),
--- K and V (b,t,g,d) as lists q, k, v, and of dO as go; `scale`, the factor of
--- the scores; left and right, the number of keys that a row sees before and
--- after its own position (nil: all). A problem may have modify(score, batch,
--- head, row, key), which returns another score, and `sinks`, a list of numbers,
--- one for each head, whose exponentials are added to the sums of rows.
+-- The fields of a problem p:
+-- b, s, t       the numbers of batches, rows of Q and keys
+-- h, g, d       the numbers of heads of Q, heads of K and V, and elements of a
+--               head
+-- q, k, v, go   lists of the elements of Q (b,s,h,d), K, V (b,t,g,d) and dO
+-- scale         the factor of the scores
+-- left, right   the numbers of keys that a row sees before and after its own
+--               position; nil: all
+-- modify        optional: modify(score, batch, head, row, key) returns the
+--               score to use instead
+-- sinks         optional: a list of one number for each head; e^number is added
+--               to the sum of each row of the head
 local core = require "cute.core"
 
 local lists = {}
@@ -38,8 +43,8 @@ local function product(a, b, m, n, k, strides)
 end
 
 -- Adds W X to m rows of the list `to`; row i begins at index at(i). W (m,n) and
--- X (n,d) are lists from 1; `turned` says that w is the transpose of W. An
--- element 0 of W adds nothing, even if its row of X contains infinities or NaN.
+-- X (n,d) are lists from 1; if `turned` is true, `w` is the transpose of W. A
+-- zero in W adds nothing, even if its row of X contains infinities or NaN.
 local function add_product(to, at, w, x, m, n, d, turned)
   local finite, odd = x, {}
   for i, v in ipairs(x) do
@@ -61,7 +66,7 @@ local function add_product(to, at, w, x, m, n, d, turned)
 end
 
 local STEP = 1e-5  -- step of the difference quotients of p.modify
-local ROWS = 128   -- rows of Q in a block, which limit the memory for weights
+local ROWS = 128   -- rows of Q in a block; limits the memory for weights
 
 -- Returns the slope of p.modify at score x of row i of head h, and key j.
 local function slope(p, x, b, h, i, j)
@@ -69,9 +74,8 @@ local function slope(p, x, b, h, i, j)
     / 2 / STEP
 end
 
--- Replaces the scores w[base + j] of keys j that row i of head h attends to by
--- weights, and puts the slopes of p.modify, if there are any, into `slopes`.
--- Returns the row's LSE.
+-- Replaces the scores of row i of head h by weights: w[base + j] belongs to key
+-- j. If p.modify exists, stores its slopes in `slopes`. Returns the row's LSE.
 local function weigh(p, w, slopes, base, b, h, i)
   local first, last = sees(p, i)
   local sink = p.sinks and p.sinks[h + 1] or -math.huge
@@ -96,16 +100,17 @@ local function weigh(p, w, slopes, base, b, h, i)
   return most + math.log(sum)
 end
 
--- Calls f with a table for each block of rows of a head of Q. Its fields:
+-- Calls f once for each block of rows of a head of Q, with a table of these
+-- fields:
 --   m           the number of rows
 --   number      the index of the first row in LSE
 --   w           weights (m,t), a list from 1
 --   slopes      slopes of p.modify (m,t), if the argument `slopes` is true
---   lse         a list from 0
+--   lse         the rows' LSE, a list from 0
 --   at(i)       the index of row i in Q
 --   key(j)      the index of key j in K
---   rows(list)  the block's rows of a list in the order of Q, as a list from 1
---   keys(list)  the head's keys of a list in the order of K, as a list from 1
+--   rows(list)  returns the block's rows of a list ordered like Q, from 1
+--   keys(list)  returns the head's keys of a list ordered like K, from 1
 local function each_block(p, slopes, f)
   local d = p.d
   local function taken(list, n, index)
@@ -149,7 +154,7 @@ function lists.forward(p)
 end
 
 -- Returns the gradients of a block's scores, without the factor p.scale, as a
--- list from 1: those of weight 0 are 0.
+-- list from 1. A score of weight 0 has gradient 0.
 local function score_gradients(p, o, go)
   local dp, ds = product(go, o.keys(p.v), o.m, p.t, p.d), {}
   for i = 0, o.m - 1 do

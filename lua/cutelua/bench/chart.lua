@@ -4,7 +4,7 @@
 --       title = "bf16 GEMM, H200", unit = "of cuBLAS",
 --       series = {"2048", "4096"},
 --       groups = {{label = "gemm_base", values = {0.52, 0.54}}},
---       mark = 1.0,  -- a line across, with the name `rival`
+--       mark = 1.0,  -- draws a line across at 1.0, labelled with `rival`
 --     }
 local html = require "cutelua.text.html"
 
@@ -19,8 +19,7 @@ local function text(out, x, y, words, more)
     more and " " .. more or "", html.escape(words))
 end
 
--- Returns the end of an axis whose largest value is x: a round number, at least
--- x.
+-- Returns the end of an axis for values up to x: a round number, at least x.
 local function round_up(x)
   if x <= 0 then return 1 end
   local unit = 10.0 ^ math.floor(math.log(x, 10))
@@ -197,8 +196,9 @@ function chart.growth(spec)
   return svg_of(out, math.max(AXIS + PLOT + 30, at), TOP + HIGH + 46)
 end
 
---- Returns a chart of single bars {label, series, value}: groups by label and
--- their bars by series, each in order of appearance.
+--- Returns a chart of bars, given one by one as {label, series, value}. The
+-- chart groups the bars by label, and orders labels and series as they first
+-- appear.
 ---@param bars {[1]: string, [2]: string, [3]: number}[]
 ---@param spec table of chart.bars, without series and groups
 ---@return string svg

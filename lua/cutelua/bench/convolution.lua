@@ -1,8 +1,9 @@
---- The problem of the lessons about convolutions: sizes, operands, reference.
+--- Defines the problem of the lessons about convolutions: sizes, operands and
+-- reference.
 local convolution = {}
 
---- Returns the taps of a problem's filters, and a kernel's options stride,
--- dilation and padding.
+--- Returns the taps of a problem's filters, and a table with the kernel's
+-- stride, dilation and padding.
 function convolution.options(p)
   local o = p.opt
   local taps = o.taps or 3
@@ -48,7 +49,7 @@ function convolution.lesson(about, make)
       return 2.0 * p.n * P * Q * p.k * p.c * taps * taps
     end,
     look = 1 << 13,
-    pieces = function(p)  -- number of pieces: pixels of y
+    pieces = function(p)  -- the pixels of y, checked one by one
       local P, Q = convolution.extents(p)
       return p.n * P * Q
     end,

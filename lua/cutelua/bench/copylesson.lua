@@ -75,8 +75,8 @@ local function operands(transpose)
   end
 end
 
--- Returns the launch for problem p of the kernel that the fields of `of`
--- describe. Fields that `of` lacks are taken from `by`.
+-- Returns the launch for problem p of the kernel that the table `of` describes.
+-- Fields that `of` lacks are taken from the table `by`.
 local function launch(of, by, p)
   local refuses = of.refuses or by.refuses
   local why = refuses and refuses(p)
@@ -92,8 +92,8 @@ local function launch(of, by, p)
           end}
 end
 
--- Returns the script's case for an element type, or the script's spec if no
--- case has the type. Fields that a case lacks are taken from the spec.
+-- Returns the script's case for an element type, or `spec` if no case has the
+-- type. Fields that a case lacks are taken from `spec`.
 local function case_of(spec, dtype)
   for _, case in ipairs(spec.cases or {}) do
     if tostring(case.dtype) == dtype then
@@ -104,8 +104,8 @@ local function case_of(spec, dtype)
 end
 
 -- Converts the script's list `field`, such as "compare", to the form of
--- harness's `compare`. For a problem, kernel i is entry i of the list `field`
--- of the case for the problem's element type.
+-- harness's `compare`. Kernels differ by element type: kernel i for a problem
+-- is entry i of `field` in the case for the problem's type.
 local function others(spec, field)
   local list = case_of(spec, spec.cases and tostring(spec.cases[1].dtype))
     [field]
@@ -142,8 +142,8 @@ function copylesson.lesson(spec)
   }
 end
 
---- Runs a copy script with the words of its command line. Exits with code 1
--- unless the result verified and the simulator had nothing to report.
+--- Runs a copy script with its command-line arguments. Exits with code 1 if the
+-- result is wrong or the simulator reports a fault.
 ---@param words string[]
 ---@param spec table see above
 function copylesson.run(words, spec)

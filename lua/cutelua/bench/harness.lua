@@ -1,5 +1,6 @@
---- The harness of lessons that declare their own operands: options, data,
--- verification, simulator, benchmark against the driver's copy, tables.
+--- The harness of lessons that declare their own operands. It parses options,
+-- makes data, verifies results, runs the simulator, benchmarks against the
+-- driver's copy, and prints tables.
 --
 --     harness.run(arg, {
 --       about = "Softmax of rows.",
@@ -18,42 +19,44 @@
 -- options), `sm` (such as 90: the device's, if known), and the operands'
 -- buffers by name. Fields of a lesson:
 -- dims: {{name, description}, ...}: the options that set the extents.
--- tile: steps of the extents, for odd sizes (16 of each dim).
--- dtypes: choices of --dtype; without it runs use the first one or, with
---   every = true, all of them.
+-- tile: the step of each extent when odd sizes are tried (16 when absent).
+-- dtypes: choices of --dtype. Without --dtype, a run uses the first type or,
+--   with every = true, all of them.
 -- sim, gpu: extents of the runs on the simulator and on a GPU.
 -- options: further options, as in cutelua.program.cli.
 -- operands: {name, shape, dtype = p.dtype, fill = "normal", out =}, ...:
 --   row-major. fill: "normal", "zero", {lo, hi} (integers) or function(buffer,
---   seed); out: a result, which is only filled if `fill` is given; scratch:
---   out, and not counted in `bytes`.
+--   seed). out: a result, which is only filled if `fill` is given. scratch:
+--   like out, but not counted in `bytes`.
 -- make: function(p) -> {kernel =, grid =, block =, cluster =, args =}, or a
 --   list of such launches. grid: a number, a list, or a function of the
---   extents; args: names of operands, {name, function(tensor)} for views of
---   them, and values (all operands).
--- reference: function(p, i) -> piece i of the results: {name = list}; a list
+--   extents. args (default: all operands): names of operands, {name,
+--   function(tensor)} for views of operands, and values.
+-- reference: function(p, i) -> piece i of the results: {name = list}. A list
 --   starts at element i * #list of its operand, or at `list.at`. p.was has the
 --   initial contents of operands that are filled and written.
 -- pieces: function(p) -> number of pieces that `reference` divides the results
---   into (1). Enough of them are checked to cover about `look` elements (2^20).
+--   into (1 when absent). As many pieces are checked as contain about `look`
+--   elements (2^20 when absent).
 -- tolerance: {dtype = error}: limit of |got - want| relative to |want|, or to
 --   the root mean square of the piece, whichever is larger.
 -- verify: function(p) -> ok, "all elements", the error: used instead of
---   `reference`. compared: function(p) -> comparisons, used instead of
---   harness.compared if there is a `verify`.
+--   `reference`.
+-- compared: function(p) -> comparisons, used instead of harness.compared if
+--   there is a `verify`.
 -- bytes: function(p) -> the least number of bytes that a launch moves (the
---   bytes of each operand once).
+--   bytes of each operand once, when absent).
 -- flops: function(p) -> operations of p: speeds are then in TFLOP/s, and the
 --   driver's copy is not timed.
 -- compare: {{name =, make =}, ...}: other kernels, run and timed for
 --   comparison.
 -- rungs: {{name =, make =, gain =}, ...}, instead of make: versions of the
---   kernel, each better than the version before; gain: what a version gains
---   over the version before, in words.
+--   kernel, each better than the version before. gain: the improvement over the
+--   version before, in words.
 -- from_file: true if the file of --a provides the first operand and the
 --   extents.
--- arch: the target, such as "sm_120a", of a kernel that other GPUs cannot run;
---   without such a GPU, the script runs on the simulator of this target.
+-- arch: the target, such as "sm_120a", of a kernel that other GPUs cannot run.
+--   Without such a GPU, the script runs on the simulator of this target.
 local core = require "cute.core"
 local cute = require "cute"
 local cli = require "cutelua.program.cli"
@@ -76,7 +79,7 @@ local LOOK = 1 << 20
 local NAN = 0xff
 
 ---------------------------------------------------------------------------
--- Problems: extents, operands, their data
+-- Problems: extents, operands and their data
 ---------------------------------------------------------------------------
 
 local function count(shape)
@@ -146,7 +149,7 @@ end
 ---@param spec table see above
 ---@param size integer[] one per entry of spec.dims
 ---@param o? table {dtype: string?, seed: integer?, opt: table?, bare: boolean?,
--- job: table?, sm: integer?} bare: the elements are not used
+-- job: table?, sm: integer?} bare: the operands need no contents
 ---@return table p
 function harness.problem(spec, size, o)
   o = o or {}
@@ -175,8 +178,8 @@ function harness.problem(spec, size, o)
   return p
 end
 
---- Ends the script with a message unless a problem fits into the `free` bytes
--- of the memory that `where` names.
+--- Ends the script with a message if a problem's `bytes` exceed the `free`
+-- bytes of the memory that `where` names.
 function harness.check_memory(job, p, bytes, free, where)
   if bytes <= free then return end
   stop(job, ("%s %s: its operands need %.2f GB, but only %.2f GB of %s memory "
@@ -188,8 +191,7 @@ end
 --- Returns a problem's extents as text: "256x1000".
 function harness.size(p) return table.concat(p.size, "x") end
 
--- Restores the contents that the results of a problem had before the first
--- launch.
+-- Restores the initial contents of the results that a problem fills.
 local function renew(p)
   for _, o in ipairs(p.operands) do
     if p.was[o.name] then
@@ -237,7 +239,7 @@ local function chosen(total, each, look)
 end
 
 -- Compares all pieces, or a sample of them, with the reference. Returns the
--- number of elements compared, and whether all pieces were.
+-- number of elements compared, and whether all pieces were compared.
 local function look(p, each)
   local spec = p.spec
   local total = spec.pieces and spec.pieces(p) or 1
@@ -387,9 +389,9 @@ end
 ---@param p table
 ---@param device any
 ---@param o? {seed: integer?, threads: integer?, make: function?}
----@return boolean ok verified, with nothing to report
----@return table reports of the launches; on a GPU true for each
----@return string? wrong what the results have, if no launch had a fault
+---@return boolean ok true if the results are right and no launch has a fault
+---@return table reports of the launches; on a GPU each entry is true
+---@return string? wrong the first wrong element, if no launch had a fault
 function harness.try(p, device, o)
   renew(p)
   local reports, ok = {}, true
@@ -416,9 +418,9 @@ local function total(reports, what)
   return sum
 end
 
--- Returns a row of the table of simulator runs: name, size, type, requests to
--- global memory and their sectors, passes of shared memory and conflicts,
--- instructions of warps.
+-- Returns a row of the table of simulator runs. Its cells: name, size, type,
+-- requests to global memory, their sectors, passes of shared memory, bank
+-- conflicts, instructions of warps.
 local function counts(p, name, reports)
   local row = {name, harness.size(p), p.dtype}
   for _, what in ipairs {"requests", "sectors", "wavefronts", "conflicts",
@@ -468,7 +470,7 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- Returns the speed of problem p: TFLOP/s, or TB/s of the bytes moved.
+-- Returns the speed of problem p: TFLOP/s, or TB/s for the bytes moved.
 local function speed(p, stat)
   local n = (p.flops or p.bytes) / stat.median * 1e-9
   return (n < 99.5 and "%.3f" or "%.1f"):format(n)
@@ -488,8 +490,8 @@ local function upload(job, p, dev)
 end
 
 -- Verifies the contestants (the kernels to compare) on the GPU one by one.
--- Returns their prepared launches as a list for gpu.bench, and a list of
--- booleans: is the contestant's result right?
+-- Returns their prepared launches as a list for gpu.bench. Also returns a list
+-- of booleans: true if the contestant's result is right.
 local function verified(job, device, p, buffers, list)
   local runnable, oks = {}, {}
   for i, c in ipairs(list) do
@@ -558,8 +560,8 @@ local function to_driver(o, which)
     / o.r[which].median) or "-"
 end
 
--- Returns the speeds of a contestant's result: cold, hot, and those of the
--- driver's copy, cold and hot.
+-- Returns four speeds for a contestant's result: the kernel's cold and hot,
+-- then the driver's copy cold and hot.
 local function speeds(o)
   local d = o.driver
   return speed(o.p, o.r.cold), speed(o.p, o.r.hot),
@@ -590,8 +592,8 @@ end
 -- Entry
 ---------------------------------------------------------------------------
 
---- Writes the first result of a problem to the file of --out, as a matrix.
--- Columns of the matrix are the last mode.
+--- Writes the first result of a problem to the file of --out, as a matrix. The
+-- last mode becomes the columns.
 function harness.write_out(job, p)
   for _, o in ipairs(p.operands) do
     if o.out then
@@ -621,9 +623,9 @@ local function sizes_of(job, default)
   return told and {size} or default
 end
 
--- Returns an iterator over the problems of the run. Each step gives a function
--- that makes the problem, and its size. kind: "sim" or "gpu". Without a device,
--- problems have no data.
+-- Returns an iterator over the problems of the run. Each step yields a function
+-- that makes the problem, and the problem's size. kind: "sim" or "gpu". Without
+-- a device, problems have no data.
 local function problems(job, kind, device)
   local spec, opt = job.spec, job.opt
   local names = opt.dtype and {opt.dtype}
@@ -719,8 +721,8 @@ local function options(spec)
   return list
 end
 
---- Runs a lesson with the words of its command line. Exits with code 1 unless
--- all results verified and the simulator had nothing to report.
+--- Runs a lesson with its command-line arguments. Exits with code 1 if a result
+-- is wrong or the simulator reports a fault.
 ---@param words string[]
 ---@param spec table see above
 function harness.run(words, spec)

@@ -3,35 +3,35 @@
 --
 --     lesson.gemm(arg, {kernel =, tile =, block =, about =})
 --
--- lesson.gemm runs a kernel of (A, B, C) or (A, B, C, alpha, beta) with A
--- (M,K), B (N,K) and C (M,N), for the words of a command line. The table
--- describes a rung, one version of the kernel. Further fields of a rung, with
--- defaults in parentheses:
--- types: element types of A, B and C ({"bf16", "bf16", "bf16"}).
--- sums: the type of alpha and beta ("f32"), or false for a kernel without them.
--- tolerance: limit of the relative error in the Frobenius norm.
--- grid: function(m, n, k) -> the grid (one block per tile of C when absent).
--- layouts: supported layouts among tn, nt, nn, tt (all).
--- layout: the default layout ("tn").
--- tf32: true if the kernel truncates f32 operands to tf32; cuBLAS may round.
--- general: {kernel =} with the same grid and block, for problems that the
+-- lesson.gemm runs a kernel of (A, B, C) or (A, B, C, alpha, beta) for the
+-- given command-line arguments. A is (M,K), B is (N,K), and C is (M,N). The
+-- table describes a rung, one version of the kernel. Further fields of a rung,
+-- with defaults in parentheses: types: element types of A, B and C ({"bf16",
+-- "bf16", "bf16"}). sums: the type of alpha and beta ("f32"), or false for a
+-- kernel without them. tolerance: limit of the relative error in the Frobenius
+-- norm. grid: function(m, n, k) -> the grid (one block per tile of C when
+-- absent). layouts: supported layouts among tn, nt, nn, tt (all). layout: the
+-- default layout ("tn"). tf32: true if the kernel truncates f32 operands to
+-- tf32; cuBLAS may round. general: {kernel =} with the same grid and block, for
+-- problems that the
 --   rung's own kernel does not support. The own kernel needs whole tiles, and A
 --   and B in the order of `layout`.
--- variants: {{"--flag", help =, kernel =}, ...}: other fields by a flag, or by
---   a word of an option, {"--option", "word", help =, ...}.
--- choose: function(m, n, k): fields that depend on the size (kernel, tile,
+-- variants: {{"--flag", help =, kernel =}, ...}: fields that replace the rung's
+--   when the flag is given. {"--option", "word", help =, ...} defines a variant
+--   for one word of an option.
+-- choose: function(m, n, k) -> fields that depend on the size (kernel, tile,
 --   block, cluster, grid, arguments, takes).
 -- unit: size of one rounding in the sums, for rungs whose tensor cores keep
 --   fewer bits than is usual for the types.
 -- arguments: function(A, B, C, alpha, beta) -> the kernel's arguments, if the
---   kernel does not take these (but TMA atoms, for example).
--- takes: function(A, B, C) -> false and the reason, where `general` has to run
---   (lesson.rows_of_16).
+--   kernel takes others (TMA atoms, for example).
+-- takes: function(A, B, C) -> true, or false and the reason why `general` has
+--   to run instead (lesson.rows_of_16).
 -- needs: a feature that the kernel needs (core/ir/target.h); `general` is for
 --   GPUs without it.
 -- cluster: extents of a launch's clusters.
 --
--- scripts/ladder.lua and the specs run rungs step by step: by lesson.problem,
+-- scripts/ladder.lua and the specs run rungs step by step, with lesson.problem,
 -- lesson.simulate, lesson.prepare and lesson.bench.
 local core = require "cute.core"
 local cute = require "cute"
@@ -55,10 +55,10 @@ local CPU_REFERENCE_MAX = 2.0e10
 local LAYOUTS = {"tn", "nt", "nn", "tt"}
 
 ---------------------------------------------------------------------------
--- Rungs: a script's declaration, completed
+-- Rungs: completing a script's declaration
 ---------------------------------------------------------------------------
 
--- Returns the variant of a rung (a version of the kernel) that a flag names,
+-- Returns the variant of a rung (a version of the kernel) that `flag` names:
 -- "--flag" or "--option word".
 local function variant(spec, flag)
   for _, v in ipairs(spec.variants or {}) do
@@ -129,8 +129,8 @@ local function check_size(job, rung, size, free, where, copies)
   end
 end
 
--- Returns the sizes to run: {{m, n, k}, ...}. If files are given, returns the
--- size that they define.
+-- Returns the sizes to run: {{m, n, k}, ...}. If matrices are read from files,
+-- returns the size of the matrices.
 local function problems(job, default)
   local opt = job.opt
   local a = opt.a and lib.read_matrix(job, opt.a)
@@ -181,8 +181,8 @@ local function operand(p, name, dtype, rows, cols, k_major, fill_with)
     cute.make_layout({rows, cols}, p.strides[low]))
 end
 
--- Returns the contents of an operand: a file's matrix, or a seed for random
--- numbers.
+-- Returns the contents of an operand: the matrix of a file, or else `seed`,
+-- from which random numbers are generated.
 local function source(array, dtype, rows, cols, k_major, seed)
   if not array then return seed end
   local b = lib.npy_buffer(array, core.find_dtype(dtype))
@@ -226,9 +226,9 @@ function lesson.problem(rung, size, o)
   return p
 end
 
---- Makes the extents of A, B and C arguments of the kernel. The specialised
--- kernel then serves all sizes that are multiples of the tile; a second
--- specialisation serves all other sizes.
+--- Makes the extents of A, B and C run-time arguments of the kernel. One
+-- compiled kernel then serves all sizes that are multiples of the tile; a
+-- second serves all other sizes.
 function lesson.mark_dynamic(p, tile)
   local function by(extent, div) return extent % div == 0 and div or 1 end
   local function power(n) return math.min(n & -n, 16) end
@@ -245,8 +245,8 @@ function lesson.mark_dynamic(p, tile)
   mark(p.C, 1, tile[1], tile[2])
 end
 
---- Reports, for `takes`, whether TMA can load A and B, whose rows are
--- contiguous; returns the reason if not.
+--- Reports whether TMA can load A and B, whose rows are contiguous; returns the
+-- reason if not. It is a function for the field `takes`.
 ---@return boolean, string?
 function lesson.rows_of_16(A, B)
   for _, x in ipairs {{"A", A}, {"B", B}} do
@@ -316,13 +316,13 @@ end
 -- Verification
 ---------------------------------------------------------------------------
 
--- Returns the accumulator type, and the unit of one rounding in that type.
+-- Returns the accumulator type, and the largest error of one addition in it.
 -- Tensor cores truncate each of the k products of an instruction, and the
--- addend, at F bits below the largest. Then they truncate the sum at 23 bits
--- (core/hardware/mma.h). In units of 2^-24 that is (k+1)/k 2^(24-F) + 2/k per
--- product. F is 23 on Volta (k = 4: 3), 24 up to Ada (k = 4: 1.75), 25 on
--- Hopper (k = 4: 1.125), 13 for 8-bit floats on Ada. An FMA rounds by 1 such
--- unit. The sums of the f64 reference are rounded, too.
+-- addend, F bits below the largest. Then they truncate the sum to 23 bits
+-- (core/hardware/mma.h). In units of 2^-24, the error per product is (k+1)/k
+-- 2^(24-F) + 2/k. F is 23 on Volta (k = 4: error 3), 24 up to Ada (k = 4:
+-- 1.75), 25 on Hopper (k = 4: 1.125), 13 for 8-bit floats on Ada. An FMA has an
+-- error of 1 unit. The sums of the f64 reference are rounded, too.
 local function rounding(rung, sm)
   local from, to = rung.types[1], rung.types[3]
   if core.find_dtype(to).is_integer then return to, 0 end
@@ -373,8 +373,8 @@ end
 local function to_f32(x) return (string.unpack("f", string.pack("f", x))) end
 
 -- Returns the tolerance of the error in the Frobenius norm. It is larger if C
--- has few elements, because all of them may be rounded by half a unit in the
--- last place.
+-- has few elements: then each of them may be off by half a unit in the last
+-- place.
 local function most_error(rung, p)
   return rung.tolerance * (p.m * p.n < 64 and 1.4 or 1)
 end
@@ -384,7 +384,8 @@ end
 -- rung's tolerance.
 ---@param dev? table a GPU whose cuBLAS may compute products too large for a CPU
 ---@return boolean ok
----@return table verdict of core.gemm_check; .most, the norm's tolerance
+---@return table verdict of core.gemm_check; its field `most` is the tolerance
+-- of the norm
 ---@return string how "all elements", or their number
 function lesson.verify(rung, p, dev)
   local ref = product(rung, p, dev)
@@ -410,8 +411,8 @@ function lesson.what_is_wrong(v, how)
     v.wrong, how)
 end
 
--- Returns comparisons (cutelua.check.compare) of C with the rounded sums of A
--- B^T; none if the reference would take too long.
+-- Returns comparisons (cutelua.check.compare) of C with the rounded product A
+-- B^T. The list is empty if the reference would take too long.
 local function compared(rung, p)
   local ref, t = product(rung, p), p.c.dtype
   if not ref then return {} end
@@ -488,7 +489,7 @@ local function blocks(grid)
 end
 
 -- Runs a problem of one size on a simulator and prints the results. Returns
--- true if C is right and the simulator has nothing to report.
+-- true if C is right and the simulator reports no fault.
 local function simulate(job, device, size)
   local rung = job.rung
   check_size(job, rung, size, lib.host_memory(), "this machine", 3)
@@ -528,8 +529,8 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- Copies a problem's matrices to the GPU: buffers da, db, dc, and dd for
--- cuBLAS's C. Returns true, or nil and a message.
+-- Copies a problem's matrices to the GPU: buffers da, db and dc, and dd, into
+-- which cuBLAS writes its C. Returns true, or nil and a message.
 local function upload(rung, p, dev, o)
   local why
   for _, name in ipairs {"a", "b", "c"} do
@@ -569,7 +570,7 @@ local function release(p)
 end
 
 -- Returns two products to compare with: cuBLAS's, and the fastest one of
--- cublasLt. Each is nil if there is none for these types and sizes.
+-- cublasLt. Each is nil if the library has none for these types and sizes.
 local function rivals(rung, p, with_lt)
   local gpu = require "cute.gpu"
   local spec = {m = p.m, n = p.n, k = p.k, A = p.da, B = p.db, D = p.dd,
@@ -583,10 +584,11 @@ end
 --- Benchmarks rungs (versions of the kernel) on the same problem on a GPU.
 -- Verifies each rung, then times all rungs and cuBLAS in turn, unless
 -- opt.rounds is 0.
----@param job {opt: table, data: function} opt.rounds
----@param with_lt? boolean also with cublasLt, not only instead of cuBLAS
----@return table {{rung =, run =, ok =, verdict =, how =, r = its times}, ...;
--- p = the problem, blas = and lt = their times}
+---@param job {opt: table, data: function} opt.rounds: rounds of measurement
+---@param with_lt? boolean times cublasLt, too; without it, cublasLt is timed
+-- only if cuBLAS fails
+---@return table {{rung =, run =, ok =, verdict =, how =, r = its times}, ...; p
+-- = the problem, blas = and lt = the times of cuBLAS and cublasLt}
 function lesson.bench(job, rungs, size, device, with_lt)
   device.dev:begin()
   local data = job.data()
@@ -752,8 +754,8 @@ local function options_of(spec)
   return options
 end
 
---- Runs a GEMM script with the words of its command line. Exits with code 1
--- unless the result verified and the simulator had nothing to report.
+--- Runs a GEMM script with its command-line arguments. Exits with code 1 if the
+-- result is wrong or the simulator reports a fault.
 ---@param words string[]
 ---@param spec table a rung: see above
 function lesson.gemm(words, spec)

@@ -1,4 +1,4 @@
---- Functions that all lessons share: ending with a message, tables, progress,
+--- Functions that all lessons share: exiting with a message, tables, progress,
 -- .npy operands, and reports of the simulator and the compiler.
 local core = require "cute.core"
 local cute = require "cute"
@@ -12,13 +12,14 @@ local lib = {}
 -- Printing and exiting
 ---------------------------------------------------------------------------
 
---- The session of `cutelua check` that runs this script; nil without one.
+--- The `cutelua check` session that runs this script; nil without a session.
 lib.session = nil
 --- Whether the session is a trial of an edit, for which a verdict suffices: the
 -- description of wrong elements is omitted.
 lib.brief = false
 
--- Ends the script with exit code 1; under `cutelua check`, by session:fail().
+-- Ends the script with exit code 1; under `cutelua check`, calls session:fail()
+-- instead.
 local function leave()
   if lib.session then lib.session:fail() end
   os.exit(1, true)
@@ -43,8 +44,8 @@ function lib.say(...)
   io.stdout:write(string.format(...), "\n")
 end
 
---- Returns the sizes of a run: `list`, or odd sizes around its first size if
--- the session asks for them.
+--- Returns the sizes of a run: `list`, or odd sizes around its first size if a
+-- session of `cutelua check` asks for them.
 ---@param list integer[][]
 ---@param tile? integer[]
 ---@return integer[][]
@@ -62,13 +63,13 @@ function lib.attempt(size, f)
 end
 
 --- Passes the verdict on the results of problem p to the session of `cutelua
--- check`, if there is one. how: how the results were compared. wrong: describes
--- a wrong element. compared(p) returns comparisons (cutelua.check.compare).
+-- check`, if there is one.
 ---@param p table a problem
 ---@param ok boolean
----@param how string
----@param wrong? string
----@param compared fun(p: table): table[]
+---@param how string how the results were compared
+---@param wrong? string describes a wrong element
+---@param compared fun(p: table): table[] returns comparisons, as in
+-- cutelua.check.compare
 function lib.verified(p, ok, how, wrong, compared)
   if not lib.session then return end
   lib.session:verified {ok = ok, how = how, wrong = wrong,
@@ -106,8 +107,8 @@ function lib.print_table(rows, indent)
   end
 end
 
---- Returns a function that takes the finished fraction and shows it in one line
--- of a terminal; nil if there is no terminal.
+--- Returns a function that takes the finished fraction (0 to 1) and shows it in
+-- one line of a terminal; nil if there is no terminal.
 function lib.progress_line(label)
   if not core.isatty(2) then return nil end
   return function(done)
@@ -129,7 +130,7 @@ function lib.host_memory()
   return kib and kib * 1024.0 or math.huge
 end
 
---- Returns the script's own name, from the words of its command line.
+--- Returns the script's name, from its command-line arguments.
 function lib.script_name(words, default)
   return (source.short(words[0] or default):gsub("%.lua$", ""))
 end
@@ -139,10 +140,10 @@ function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
 
 --- Returns the spec that a script passes to require(module)[method](arg, spec).
 -- The lesson itself does not run.
----@param path string of the script
----@param module string "cutelua.bench.lesson"
----@param method string "gemm"
----@param text? string replaces the script's own text
+---@param path string path of the script
+---@param module string for example "cutelua.bench.lesson"
+---@param method string for example "gemm"
+---@param text? string source text to use instead of the file's
 ---@return table? spec or nil, message
 function lib.script_spec(path, module, method, text)
   local chunk, message
@@ -221,7 +222,7 @@ function lib.print_traffic(job, report)
 end
 
 --- Prints the figures and the faults of a simulator run. Returns whether there
--- are no faults.
+-- are not faults.
 ---@param report table
 ---@param traced? number seconds
 function lib.say_simulated(report, traced)
@@ -242,9 +243,9 @@ function lib.check_compiled(out)
   return #out.losses == 0
 end
 
---- Prints registers and spills of a program for each of `archs`; returns false
--- if the compiler reported performance losses. Under `cutelua check`, only
--- returns true.
+--- Prints registers and spills of a program for each of `archs`. Returns false
+-- if the compiler reported performance losses. Under `cutelua check` it prints
+-- nothing and returns true.
 function lib.print_resources(program, archs)
   local ok = true
   if lib.session then return ok end
@@ -268,15 +269,15 @@ function lib.print_resources(program, archs)
   return ok
 end
 
---- Returns the number of tiles that cover an (m,n) matrix, which is the number
--- of blocks.
+--- Returns the number of tiles that cover an (m,n) matrix: one block computes
+-- each.
 function lib.tiles(tile, m, n)
   local bm, bn = tile[1], tile[2]
   return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
 end
 
---- Writes the form that --emit names, "ir", "cu", "ptx", "sass" or "cubin", of
--- a call of a kernel.
+--- Writes one form of a call of a kernel. --emit names the form: "ir", "cu",
+-- "ptx", "sass" or "cubin".
 function lib.emit(job, call, block, cluster)
   local kind = job.opt.emit
   local arch = job.opt.arch or job.arch or "sm_90a"
@@ -300,7 +301,8 @@ function lib.spread(stat)
   return ("%.1f %%"):format(100 * (stat.max - stat.min) / stat.median)
 end
 
---- Returns the speedup of r over the result `before`, by hot times: "+9.8 %".
+--- Returns the speedup of result r over result `before`, by hot times: "+9.8
+-- %".
 function lib.gain(before, r)
   return ("%+.1f %%"):format(100 * (before.hot.median / r.hot.median - 1))
 end
@@ -317,9 +319,9 @@ function lib.record(job, about, rows)
   lib.must(job, cli.output(job.opt.record, table.concat(lines, "\n") .. "\n"))
 end
 
--- Returns the device that the options name. Without a name, a script with a
--- target of its own, such as sm_120a, runs on a GPU of that kind, or on the
--- simulator of the target.
+-- Returns the device that the options name. Without a name, a script for a
+-- specific target, such as sm_120a, runs on a GPU of that target. If there is
+-- no such GPU, it runs on the simulator of that target.
 local function device_for(job)
   local opt, own = job.opt, job.arch
   local auto = opt.device == nil or opt.device == "auto"

@@ -56,8 +56,8 @@ function Timer:time(run, n)
   return self.from:elapsed(self.to)
 end
 
--- Launches for at least `ms` milliseconds. Returns the time of one launch in
--- the last batch.
+-- Launches for at least `ms` milliseconds. Returns the time of one launch,
+-- averaged over the last batch.
 function Timer:warm(run, ms)
   local total, n, each = 0, 1
   repeat
@@ -98,9 +98,9 @@ function gpu.stats(list)
           q3 = quantile(s, 0.75), min = s[1], max = s[#s], n = #s}
 end
 
---- Returns the order in which a round measures n contestants: forward and
--- backward, then rotated by one, so that no contestant always follows the same
--- neighbour.
+--- Returns the order in which a round measures n contestants. An even round
+-- reverses the order of the round before it. Each pair of rounds rotates the
+-- order by one, so that no contestant always follows the same neighbour.
 ---@param n integer number of contestants, at most 4096
 ---@param round integer from 1 on
 ---@return integer[]
@@ -175,7 +175,8 @@ end
 -- measurements of all contestants are interleaved, and their order reverses and
 -- rotates over the rounds. hot: launches back to back; cold: one launch after
 -- L2 was overwritten. Only ratios of times within one call are meaningful.
----@param list table[] {name =, launch = object or function, flops = n|nil}
+---@param list table[] {name =, launch = object or function, flops = operations
+-- of one launch or nil}
 ---@param opts table|nil rounds = 9, warm_ms = 60, hot_ms = 50, cold = true,
 --   settle_ms = 0 (before the first round: an idle GPU is fast until it reaches
 --   its power limit, which would favour the first contestant in few rounds),

@@ -1,5 +1,5 @@
---- Reference results that several lessons share, computed on buffers, in plain
--- Lua and double precision: rows of products, rows of attention and gradients.
+--- Computes reference results that several lessons share: rows of products, of
+-- attention and of gradients. It uses buffers, plain Lua and double precision.
 local sign = require "cute.lang.signature"
 local oracle = {}
 
@@ -24,9 +24,9 @@ end
 
 local products = {}
 
---- Returns two functions for lists x, y and `to` of d numbers: dot(x, y), and
--- add(to, w, x), which adds w x to `to`. References spend most of their time in
--- these two functions, so their loops are unrolled.
+--- Returns two functions on lists of d numbers: dot(x, y) returns a dot
+-- product, and add(to, w, x) adds w x to `to`. References spend most of their
+-- time in these two functions, so their loops are unrolled.
 ---@param d integer
 ---@return fun(x: number[], y: number[]): number dot
 ---@return fun(to: number[], w: number, x: number[]) add
@@ -53,10 +53,10 @@ function oracle.pieces(m, n)
   return m * ((n + oracle.PIECE - 1) // oracle.PIECE)
 end
 
---- Returns piece i of C (m,n) = A (m,k) B^T: a list of elements, whose field
--- `at` is the index of the first one in C. The rows of B (n,k) that belong to
--- a row of C begin at element from(row). If f is given, each sum is replaced by
--- f(sum, row, column).
+--- Returns piece i of C (m,n) = A (m,k) B^T as a list of elements. The list's
+-- field `at` is the index of its first element in C. B has n rows of k
+-- elements; with `from`, row r of C uses the rows of B from element from(r) on.
+-- With f, each sum is replaced by f(sum, row, column).
 ---@param p {a: any, b: any, n: integer, k: integer}
 ---@param i integer
 ---@param f? fun(sum: number, row: integer, column: integer): number
@@ -74,8 +74,8 @@ function oracle.product(p, i, f, from)
 end
 
 --- Returns row i, counted from 0, of the b * h * s rows of attention. The
--- operands are q (b,s,h,d) and k, v (b,t,g,d); s is 1 when absent. The results
--- are o and lse, the logarithm of the sum of e^(q k / sqrt(d)).
+-- operands are q (b,s,h,d) and k, v (b,t,g,d); s is 1 when absent. The row has
+-- two results: o, and lse, the logarithm of the sum of e^(q k / sqrt(d)).
 ---@param p table
 ---@param i integer
 ---@param causal? boolean the row attends only to keys up to its own position
@@ -102,8 +102,9 @@ function oracle.attention(p, i, causal)
   return {o = o, lse = {most + math.log(sum)}}
 end
 
--- Returns the weight P and dS of row i of head h and key j, computed from p.o
--- and p.lse. Also returns the offset of the row in q and of the key in k.
+-- Returns the weight P and its gradient dS for row i of head h and key j,
+-- computed from p.o and p.lse. Also returns the offsets of the row in q and of
+-- the key in k.
 local function pair(p, causal, b, h, i, j)
   local row = ((b * p.s + i) * p.h + h) * p.d
   local key = ((b * p.t + j) * p.g + h // (p.h // p.g)) * p.d
@@ -129,8 +130,8 @@ local function zeros(p, at)
   return list
 end
 
--- Returns dq of a row, or dk and dv of a key. dk and dv are sums over the rows
--- of all heads that share the key.
+-- of_query returns dq of a row. of_key returns dk and dv of a key, which are
+-- sums over the rows of all heads that share the key.
 local function of_query(p, n, causal)
   local b, h, i = n // (p.h * p.s), n // p.s % p.h, n % p.s
   local dq = zeros(p, ((b * p.s + i) * p.h + h) * p.d)

@@ -1,5 +1,5 @@
 --- Describes how two tensors differ: where the wrong elements are, and how
--- their values depend on the right ones.
+-- their values depend on the right values.
 --
 --     all elements of columns 64 to 127 differ, and no others
 --     got(i,j) = want(j,i); are two coordinates exchanged?
@@ -10,7 +10,7 @@ local core = require "cute.core"
 
 local pattern = {}
 
-local MOST = 1 << 22  -- most elements of tensors in which patterns are sought
+local MOST = 1 << 22  -- larger tensors are not searched for patterns
 
 --- Returns the coordinate of an element of a row-major shape.
 ---@param shape integer[]
@@ -34,10 +34,10 @@ local function number_of(shape, coord)
 end
 
 ---------------------------------------------------------------------------
--- Places
+-- Positions of the wrong elements
 ---------------------------------------------------------------------------
 
--- Returns the coordinates of the wrong elements in each mode, in order.
+-- Returns, for each mode, the ordered coordinates that wrong elements have.
 local function spread(d)
   local lists = {}
   for k in ipairs(d.shape) do lists[k] = {} end
@@ -66,8 +66,8 @@ local function ranges(list)
   return out
 end
 
--- If ranges of an extent have equal lengths and distances, returns the
--- distance. The extent may cut the last range.
+-- Returns the period of a list of ranges if all ranges have equal lengths and
+-- distances, else nil. `extent` may cut the last range short.
 local function period(list, extent)
   local first, step = list[1], list[2][1] - list[1][1]
   for i, r in ipairs(list) do
@@ -91,8 +91,8 @@ local function interval(word, r)
     or ("%ss %d to %d"):format(word, r[1], r[2])
 end
 
--- Returns a text for coordinates of a mode, such as "columns 64 to 127", and
--- whether a rule determines all of them.
+-- Returns a text for a list of coordinates of mode k, such as "columns 64 to
+-- 127". Also returns whether the text determines all of them.
 local function place(d, k, list)
   local word, of = noun(d, k)
   local all, n = ranges(list), d.shape[k]
@@ -111,7 +111,7 @@ local function place(d, k, list)
     of, list[1], list[2], list[3])
 end
 
--- The relations of the last two coordinates, with their names.
+-- The two sides of the diagonal of the last two modes, with their names.
 local SIDES = {
   {"above the diagonal (column > row)", function(r, c) return c > r end},
   {"below the diagonal (column < row)", function(r, c) return c < r end},
@@ -127,7 +127,7 @@ local function pairs_in(rows, columns, holds)
   return n
 end
 
-local LEAST = 8  -- fewest elements whose side of the diagonal says something
+local LEAST = 8  -- fewest wrong elements for which a pattern is reported
 
 -- Reports whether a relation holds for all pairs of two lists.
 local function implied(rows, columns, holds)
@@ -139,9 +139,9 @@ local function implied(rows, columns, holds)
   return true
 end
 
--- If all wrong elements are on one side of the diagonal, which does not follow
--- from their coordinates in each mode (lists), returns a sentence, and whether
--- no other elements are there.
+-- If all wrong elements are on one side of the diagonal, returns a sentence
+-- that says so, and whether all elements on that side are wrong. Returns nil if
+-- the coordinates of each mode (`lists`) already imply the side.
 local function side(d, lists)
   local n = #d.shape
   if n < 2 or #d.wrong < LEAST then return nil end
@@ -166,8 +166,8 @@ local SIGNS = {{"below 0", function(x) return x < 0 end},
                {"above 0", function(x) return x > 0 end},
                {"0", function(x) return x == 0 end}}
 
--- If the sign of a value decides whether an element is wrong, returns a
--- sentence.
+-- If exactly the elements of one sign are wrong, returns a sentence that says
+-- so.
 local function sign(d)
   if #d.wrong < LEAST or #d.wrong == d.n then return nil end
   for _, name in ipairs {"want", "got"} do
@@ -187,7 +187,7 @@ local function sign(d)
   end
 end
 
--- Returns a sentence about the places of the wrong elements, or nil.
+-- Returns a sentence about the positions of the wrong elements, or nil.
 local function where(d)
   if #d.wrong == d.n or #d.wrong == 1 then return nil end
   local lists, product, parts, rule = spread(d), 1, {}, true
@@ -214,8 +214,9 @@ end
 -- Values
 ---------------------------------------------------------------------------
 
--- Reports whether got is close to f(want, place) in all wrong elements. An
--- element for which f returns nil is not compared, but at least half must be.
+-- Reports whether got is close to f(want, index) in all wrong elements. An
+-- element for which f returns nil is not compared; at least half of the
+-- elements must be compared.
 local function holds(d, f)
   local skipped = 0
   for _, at in ipairs(d.wrong) do
@@ -226,7 +227,8 @@ local function holds(d, f)
   return skipped * 2 <= #d.wrong
 end
 
--- Returns how many different numbers, at most `most`, f has at wrong elements.
+-- Returns how many different numbers f returns for the wrong elements. Counting
+-- stops at `most`.
 local function distinct(d, f, most)
   local seen, n = {}, 0
   for _, at in ipairs(d.wrong) do
@@ -249,8 +251,8 @@ local KNOWN = {{"log2(e)", 1 / math.log(2)}, {"ln(2)", math.log(2)},
 local ROOTS = {{"1/%d", -1}, {"sqrt(%d)", 0.5}, {"1/sqrt(%d)", -0.5}}
 local MOST_ROOT = 256  -- largest n for which a factor is shown as 1/n, sqrt(n)
 
--- Returns factor `a` as text: as a known number if the values do not tell it
--- from that number.
+-- Returns factor `a` as text. A nearby known number, such as pi or sqrt(2), is
+-- used if the wrong elements agree with it, too.
 local function factor(d, a)
   local x, minus = math.abs(a), a < 0 and "-" or ""
   local function is(y)
@@ -271,7 +273,7 @@ local function factor(d, a)
   return number(a)
 end
 
--- If all values of the wrong elements are equal, returns a sentence.
+-- If all wrong elements have the same value, returns a sentence that says so.
 local function same(d)
   local first = d.got(d.wrong[1])
   for _, at in ipairs(d.wrong) do
@@ -283,7 +285,7 @@ local function same(d)
     first ~= first and "NaN" or number(first))
 end
 
--- Returns the sums that a fit of got = a * want + b needs, for some elements.
+-- Returns the sums over some elements from which got = a * want + b is fitted.
 local function moments(d, list)
   local m = {n = 0, g = 0, w = 0, gw = 0, ww = 0}
   for _, at in ipairs(list) do
@@ -296,7 +298,7 @@ local function moments(d, list)
   return m
 end
 
--- If got = a * want + b for numbers a and b, returns a sentence.
+-- If got = a * want + b for numbers a and b, returns a sentence that says so.
 local function linear(d)
   local m = moments(d, d.wrong)
   local many = distinct(d, d.want, 5)
@@ -334,7 +336,7 @@ local FUNCTIONS = {
   {"2^{want}", function(x) return 2.0 ^ x end},
 }
 
--- If got is a function of want, returns a sentence.
+-- If got is one of FUNCTIONS of want, returns a sentence that names it.
 local function computed(d)
   if distinct(d, d.want, 3) < 3 then return nil end
   for _, f in ipairs(FUNCTIONS) do
@@ -344,7 +346,8 @@ end
 
 local NARROW = {"bf16", "f16", "e5m2", "e4m3"}
 
--- If the values were rounded to a narrow type, returns a sentence.
+-- If the values were rounded to a narrow type, returns a sentence that names
+-- it.
 local function rounded(d)
   if distinct(d, d.want, 3) < 3 then return nil end
   for _, name in ipairs(NARROW) do
@@ -359,15 +362,16 @@ end
 
 local LETTERS = {"i", "j", "k", "l", "m", "n"}
 
--- Returns the text of a coordinate in which mode k is replaced by `text`.
+-- Returns a text such as "i,j" for a coordinate, with mode k replaced by
+-- `text`.
 local function indices(d, k, text)
   local out = {table.unpack(LETTERS, 1, #d.shape)}
   if k then out[k] = text end
   return table.concat(out, ",")
 end
 
--- Reports whether the element of want at moved(coordinate) is the value of each
--- wrong element.
+-- Reports whether each wrong element has the value that `want` has at the
+-- coordinate moved(c), where c is the element's own coordinate.
 local function moves(d, moved)
   return holds(d, function(_, at)
     local from = number_of(d.shape, moved(pattern.coordinate(d.shape, at)))
@@ -375,7 +379,8 @@ local function moves(d, moved)
   end)
 end
 
--- If elements of two modes are exchanged, returns a sentence.
+-- If the coordinates of two modes are exchanged, returns a sentence that says
+-- so.
 local function exchanged(d)
   for a = 1, #d.shape do
     for b = a + 1, #d.shape do
@@ -392,7 +397,8 @@ local function exchanged(d)
   end
 end
 
--- If the elements have the order of the other major mode, returns a sentence.
+-- If got has the elements of want in column-major order, returns a sentence
+-- that says so.
 local function reordered(d)
   local rows, columns = d.shape[1], d.shape[2]
   local ok = #d.shape == 2 and rows > 1 and columns > 1 and holds(d,
@@ -401,7 +407,8 @@ local function reordered(d)
     .. "two strides exchanged?"
 end
 
--- If a mode is reversed or shifted, returns a sentence.
+-- If the elements are reversed or shifted along a mode, returns a sentence that
+-- says so.
 local function moved(d)
   for k, n in ipairs(d.shape) do
     local function shifted(by)
@@ -429,8 +436,8 @@ local function moved(d)
   end
 end
 
--- Returns the wrong elements by their coordinate in mode k, and whether there
--- are enough of each to compare.
+-- Returns the wrong elements grouped by their coordinate in mode k, and whether
+-- the groups are large enough to be compared.
 local function groups(d, k)
   local by, n = {}, 0
   for _, at in ipairs(d.wrong) do
@@ -441,8 +448,8 @@ local function groups(d, k)
   return by, n > 1 and #d.wrong >= 3 * n
 end
 
--- If the difference, or the quotient, of both values depends only on one
--- coordinate, returns a sentence.
+-- If got - want, or got / want, depends only on the coordinate of one mode,
+-- returns a sentence that says so.
 local function along(d)
   for k, extent in ipairs(#d.shape > 1 and d.shape or {}) do
     local by, enough = groups(d, k)
@@ -479,10 +486,10 @@ local function how(d)
 end
 
 --- Returns sentences on how two tensors differ; none if no pattern was found.
----@param d table {shape = the extents; got =, want = functions that return an
--- element with a row-major number; differs = function(got, want), the test by
--- which elements are wrong; close = function(a, b), reports whether two numbers
--- are equal up to rounding; names = {got =, want =}, names for both tensors}
+---@param d table {shape = the extents; got =, want = functions from a row-major
+-- index to an element; differs = function(got, want): reports whether an
+-- element is wrong; close = function(a, b): reports whether two numbers are
+-- equal up to rounding; names = {got =, want =}: names for the two tensors}
 ---@return string[]
 function pattern.told(d)
   local list, wrong = {}, {}

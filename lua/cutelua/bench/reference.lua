@@ -1,6 +1,6 @@
 --- cute.ops.reference: operations of cute.ops by their formulas, in plain Lua
--- and double precision, for tests of kernels. Products of attention are those
--- of cute.gemm_reference, on the processor.
+-- and double precision, for tests of kernels. Matrix products of attention are
+-- computed on the CPU by cute.gemm_reference.
 --
 --     local Y = cute.ops.softmax(X)
 --     cute.testing.assert_close(Y, cute.ops.reference.softmax(X),
@@ -21,8 +21,8 @@ local function fail(text, ...)
   core.fail("bad-argument", text:format(...))
 end
 
--- Returns the options of a call, or an empty table; raises an error unless they
--- have the types in `known`, by name.
+-- Returns the options of a call, or an empty table. Raises an error if an
+-- option does not have the type that `known` gives for its name.
 local function options(what, known, o)
   operand.check_options(what, known, o or {})
   return o or {}
@@ -80,8 +80,8 @@ end
 
 local function text(shape) return "(" .. table.concat(shape, ",") .. ")" end
 
--- Broadcasts shapes as numpy does, without the last `own` modes of each shape,
--- and returns the common extents.
+-- Broadcasts shapes as numpy does and returns the common extents. The last
+-- `own` modes of each shape take no part.
 local function joined(what, shapes, own)
   local out, rank = {}, 0
   for _, s in ipairs(shapes) do rank = math.max(rank, #s - own) end
@@ -106,9 +106,9 @@ local function check_broadcast(what, shape, all)
   end
 end
 
--- Returns the index of the element of a tensor that is broadcast to element i
--- of the extents `all`. The tensor has the extents `shape`; the last `own`
--- extents are ignored.
+-- Returns the index of the element that is broadcast to element i of the
+-- extents `all`. The tensor has the extents `shape`, of which the last `own`
+-- are ignored.
 local function index(shape, own, all, i)
   local at, step, rank = 0, 1, #shape - own
   for k = #all, 1, -1 do
@@ -120,7 +120,8 @@ local function index(shape, own, all, i)
   return at
 end
 
--- Returns rows and columns of a tensor (...,N), and its extents without N.
+-- Returns the numbers of rows and columns of a tensor (...,N), and its extents
+-- without N.
 local function rows_of(what, list)
   local shape = {table.unpack(list.shape)}
   if #shape < 1 then fail("%s: X has no modes", what) end
@@ -129,11 +130,11 @@ local function rows_of(what, list)
 end
 
 ---------------------------------------------------------------------------
--- Products, element-wise functions
+-- Products and element-wise functions
 ---------------------------------------------------------------------------
 
--- Returns a function factor(row) for a scale: a number, a tensor of one
--- element, or a tensor with an element for each of n rows.
+-- Returns a function factor(row) for a scale x. x is a number, a tensor of one
+-- element, or a tensor with one element for each of n rows.
 local function factors(name, x, n)
   if x == nil or type(x) == "number" then
     return function() return x or 1 end
@@ -146,8 +147,8 @@ local function factors(name, x, n)
   return function(i) return list[list.n > 1 and i or 0] end
 end
 
--- Returns a function of an element's index in D that returns the element of C,
--- which is broadcast to the shape of D.
+-- Returns a function from an element's index in D to the element of C that is
+-- broadcast to it.
 local function addend(C, all, m, n)
   if not C then return nil end
   local list = list_of("gemm: C", C)
@@ -166,7 +167,8 @@ local GEMM = {alpha = "number", beta = "number", scale_a = "number tensor",
 ---@param B table
 ---@param C? table
 ---@param o? {alpha: number, beta: number, scale_a: any, scale_b: any} scale_a,
--- scale_b: factors of A and B, a number or a tensor with a factor for each row
+-- scale_b: factors of A and B, each a number or a tensor with one factor per
+-- row
 ---@return table
 function reference.gemm(A, B, C, o)
   if core.typename(C) == "table" then C, o = nil, C end
@@ -325,9 +327,9 @@ local function normalized(what, X, W, B, o, centred)
   return table.unpack(out)
 end
 
---- Returns H / sqrt(mean(H^2) + eps) * W with H = X + residual, along the last
--- mode; then H if there is a residual, and 1 / sqrt(mean(H^2) + eps) with
--- `save`.
+--- Returns Y = H / sqrt(mean(H^2) + eps) * W along the last mode, where H = X +
+-- residual. Then returns H if there is a residual, and 1 / sqrt(mean(H^2) +
+-- eps) if `save` is true.
 ---@param X table (...,N)
 ---@param W? table (N)
 ---@param o? {eps: number, residual: any, save: boolean} eps: 1e-6 when absent
@@ -337,9 +339,9 @@ function reference.rmsnorm(X, W, o)
   return normalized("rmsnorm", X, W, nil, o, false)
 end
 
---- Returns (H - mean) / sqrt(variance + eps) * W + B with H = X + residual,
--- along the last mode; then H if there is a residual; then with `save` the mean
--- and 1 / sqrt(variance + eps).
+--- Returns Y = (H - mean) / sqrt(variance + eps) * W + B along the last mode,
+-- where H = X + residual. Then returns H if there is a residual, and the mean
+-- and 1 / sqrt(variance + eps) if `save` is true.
 ---@param X table (...,N)
 ---@param W? table (N)
 ---@param B? table (N)
@@ -380,8 +382,8 @@ local function modes_of(rank, o)
   return gone
 end
 
---- Reduces modes of X: sum mean prod max min amax norm rms. NaNs are ignored by
--- max, min and amax.
+--- Reduces modes of X by `op`: sum, mean, prod, max, min, amax, norm or rms.
+-- max, min and amax ignore NaNs.
 ---@param X table
 ---@param op string
 ---@param o? {by: string|integer[]} "row" (the last mode), "column" (the mode
@@ -428,7 +430,7 @@ local function of_heads(what, name, t, count)
 end
 
 -- Returns f(score, batch, head, row, key), which changes and masks scores as
--- the options say; nil without such options.
+-- the options request; nil if no option does.
 local function modifier(what, p, o)
   local slopes = o.alibi_slopes and of_heads(what, "alibi_slopes",
     o.alibi_slopes, p.h)
@@ -460,8 +462,8 @@ local ATTENTION = {alibi_slopes = "tensor", bias = "tensor",
   score_mod = "function", sinks = "tensor", softcap = "number",
   window = "table"}
 
--- Returns the number of keys that a row sees before and after its own position,
--- nil for all.
+-- Returns the numbers of keys that a row sees before and after its own
+-- position; nil means all.
 local function window_of(what, window)
   for i = 1, window and 2 or 0 do
     local n = window[i]
@@ -474,7 +476,7 @@ local function window_of(what, window)
   return window[1] or nil, window[2] or nil
 end
 
--- Returns the problem of attention_lists for the operands and options.
+-- Returns a problem for attention_lists, made of the operands and options.
 local function problem(what, Q, K, V, o)
   o = options(what, ATTENTION, o)
   local q, k, v = list_of(what .. ": Q", Q), list_of(what .. ": K", K),
@@ -515,8 +517,8 @@ function reference.attention(Q, K, V, o)
   return tensor_of(out, p.q.shape), tensor_of(lse, {p.b, p.h, p.s})
 end
 
---- Returns the gradients dQ, dK and dV of sum(O dO) of reference.attention.
--- Functions of scores are differentiated by difference quotients.
+--- Returns dQ, dK and dV: the gradients of sum(O dO), where O is the result of
+-- reference.attention. score_mod is differentiated by difference quotients.
 ---@param dO table (B,S,H,D)
 ---@param Q table
 ---@param K table

@@ -5,7 +5,8 @@ local cute = require "cute"
 
 local replay = {}
 
---- Returns the least time of a launch of f's graph, in milliseconds.
+--- Captures f as a graph and returns the least time of a launch, in
+-- milliseconds.
 ---@param f function
 ---@param device any
 ---@param n? integer launches after the first one: 3 when absent
@@ -25,8 +26,8 @@ function replay.least(f, device, n)
   return least
 end
 
---- Returns the bytes per second that ops.copy reads and writes, in GB/s. (The
--- driver's copy moves only two thirds as many on an H200.)
+--- Returns the bandwidth of ops.copy in GB/s, reads plus writes. (The driver's
+-- copy reaches only two thirds of it on an H200.)
 ---@param device any
 ---@return number
 function replay.copy_speed(device)
@@ -38,9 +39,9 @@ function replay.copy_speed(device)
   return 2 * 2 * n / ms / 1e6
 end
 
---- Calls f(ops), where `ops` has the functions of cute.ops. Each of their calls
--- is timed. Returns the sum of the calls' least times in milliseconds. A
--- repeated call must give the same results.
+--- Calls f(ops), where `ops` has the functions of cute.ops, and times each call
+-- of such a function. Returns the sum of the calls' least times in
+-- milliseconds. A repeated call must give the same results.
 ---@param f function
 ---@param device any
 ---@return number

@@ -5,12 +5,12 @@
 --       tile = {BM, BN, BK}, vs =, step =, scale_layout =, make =})
 --
 -- scaledlesson.lesson returns a lesson for cutelua.bench.harness. Fields:
--- about, tile, arch, make: those of the harness. Operands of `make` are a, sfa,
---   b, sfb and c.
--- dtype, sf: names of the types of A and B, and of the scale factors.
--- step: k is a multiple of it.
+-- about, tile, arch, make: as in the harness. The operands of `make` are a,
+--   sfa, b, sfb and c.
+-- dtype, sf: names of the type of A and B, and of the type of scale factors.
+-- step: k must be a multiple of this number.
 -- scale_layout: function(rows, k) -> the layout of the scale factors of `rows`
---   rows, from (row,i) to an index, where i counts blocks.
+--   rows, from (row,i) to an index, where i counts blocks of vs elements.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
@@ -18,7 +18,7 @@ local tiles = require "cute.tiles"
 
 local scaledlesson = {}
 
--- Fills scale factors: integers, or powers of two for ue8m0.
+-- Returns how to fill scale factors: integers, or powers of two for ue8m0.
 local function fill(spec)
   if spec.sf ~= "ue8m0" then return {1, 9} end
   return function(buffer, seed)
@@ -63,7 +63,7 @@ local function scaled(spec, p, name, rows, first, count)
   return out
 end
 
--- Computes a row of C in doubles.
+-- Returns a function that computes a row of C in double precision.
 local function reference(spec)
   return function(p, row)
     p.scaled_b = p.scaled_b or scaled(spec, p, "b", p.n, 0, p.n)

@@ -14,7 +14,7 @@ local testing = {}
 ---------------------------------------------------------------------------
 
 --- Stops the kernel if the condition is false: the simulator reports the line
--- and the text, a GPU traps. On the host it is Lua's assert.
+-- and the text, a GPU traps. On the host it acts as Lua's assert.
 ---@param cond any
 ---@param text? string
 function testing.assert_(cond, text)
@@ -26,9 +26,9 @@ function testing.assert_(cond, text)
   end
 end
 
---- Copies every element of src to dst, of the same size, rounded to dst's type.
--- The copy runs on dst's device (types of less than 8 bits: on the host).
--- Returns dst.
+--- Copies every element of src to dst, which has the same size, and rounds it
+-- to dst's type. The copy runs on dst's device; for types of less than 8 bits
+-- it runs on the host. Returns dst.
 ---@param src table
 ---@param dst table
 function testing.convert(src, dst)
@@ -126,7 +126,8 @@ local function check_types(got, want, opts)
   end
 end
 
--- Returns a tolerance: the option, else the larger default of both types.
+-- Returns a tolerance: the option `name`, else the larger of both types'
+-- defaults.
 local function tolerance(name, i, got, want, opts)
   local v = opts[name]
   if v == nil then
@@ -139,8 +140,9 @@ local function tolerance(name, i, got, want, opts)
   return v
 end
 
--- Returns the coordinate of element i, counted with the first mode fastest,
--- and its number with the last mode fastest.
+-- Returns the coordinate of element i, where i counts with the first mode
+-- fastest. Also returns the element's number, counted with the last mode
+-- fastest.
 local function place(shape, i)
   local c, nth = {}, 0
   for k, n in ipairs(shape) do c[k], i = i % n, i // n end
@@ -168,16 +170,17 @@ local function agree(a, b, o)
   return d <= o.atol + o.rtol * math.abs(b), d
 end
 
--- Keeps in r[name] the largest of the differences so far, with its coordinate.
+-- Updates r[name], the largest difference so far, and its coordinate.
 local function largest(r, name, d, shape, i)
   if d > (r[name] and r[name].d or 0) then
     r[name] = {d = d, at = place(shape, i)}
   end
 end
 
--- Compares all elements. Returns the number of differing ones as `count`, the
--- numbers of NaN as got_nan and want_nan, the first differing element in
--- row-major order, and the largest differences of finite elements.
+-- Compares all elements. The result has the number of differing elements
+-- (`count`) and the numbers of NaN (got_nan, want_nan). It also has the first
+-- differing element in row-major order, and the largest differences of finite
+-- elements.
 local function compare(got, want, shape, o)
   local r = {n = 0, count = 0, got_nan = 0, want_nan = 0}
   for i, a in got:elements() do
@@ -201,8 +204,7 @@ local function compare(got, want, shape, o)
   return r
 end
 
--- Returns a function from an element's number, with the last mode fastest, to
--- the element.
+-- Returns a function from an element's row-major number to the element.
 local function by_rows(t, shape)
   return function(at)
     local c, i = pattern.coordinate(shape, at), 0
@@ -278,13 +280,15 @@ local function differences(r, o)
 end
 
 --- Raises an error unless |got - want| <= atol + rtol |want| for each element
--- of two tensors of the same shape and type. The error has the number of
--- differing elements, the first of them with its coordinate, the largest
--- absolute and relative difference, and a pattern of the differences where
--- there is one, such as "all elements of column 3 differ, and no others". NaN
--- differs from everything, also from NaN unless equal_nan is true; infinities
--- must be equal. The tensors may be on any device. `cutelua check` also names
--- the line that stored the first differing element, and tries repairs.
+-- of two tensors of the same shape and type. NaN differs from everything, also
+-- from NaN unless equal_nan is true. Infinities must be equal. The tensors may
+-- be on any device.
+--
+-- The error has the number of differing elements, the coordinate of the first
+-- one, and the largest absolute and relative difference. It also names a
+-- pattern if one is found, such as "all elements of column 3 differ, and no
+-- others". `cutelua check` adds the line that stored the first differing
+-- element, and tries repairs.
 --
 --     local x = cute.tensor({1, 2, 3}, cute.f32)
 --     cute.testing.assert_close(x, cute.tensor({1, 2, 3 + 1e-6}, cute.f32))
@@ -322,7 +326,7 @@ end
 -- Timing
 ---------------------------------------------------------------------------
 
--- Returns a function that runs the timed object: a prepared launch, or a
+-- Returns a function that runs the timed object x: a prepared launch, or a
 -- function.
 local function launcher(x)
   if type(x) == "function" then return x end
@@ -374,10 +378,10 @@ local function time_on_host(run, opts)
 end
 
 --- Measures one launch and returns the measured value and its unit. On a GPU
--- the value is the average number of microseconds, by the GPU's clock. On the
+-- the value is the average time in microseconds, by the GPU's clock. On the
 -- simulator it is the number of instructions that the warps execute, the same
--- every time. For a function without a device it is the number of microseconds
--- of the host.
+-- in every run. For a function without a device it is the time on the host in
+-- microseconds.
 ---@param x table|function a prepared launch (cute.compile), or a function
 ---@param opts? table {warmup_iterations: integer, iterations: integer,
 ---   device: string} 10 and 100 when absent; device: where a function runs,
@@ -395,9 +399,9 @@ function testing.benchmark(x, opts)
   return time_on_gpu(x, opts, device.dev)
 end
 
---- Returns how many copies of the data launches should use in turn, so that L2
--- no longer holds a copy when it is used again. The copies take three times
--- L2's size, but there are at most as many as launches.
+--- Returns how many copies of the data successive launches should alternate
+-- between, so that L2 no longer holds a copy when it is used again. The copies
+-- take three times L2's size, but there are at most as many as launches.
 ---@param one_workspace_bytes integer
 ---@param warmup_iterations integer
 ---@param iterations integer
@@ -476,15 +480,15 @@ function testing.tune(make, params, opts)
   return best, least, made, unit
 end
 
---- Makes a function that tunes itself. When opts.key(arguments...) returns a
--- new string, the function tries all configurations of make(config,
+--- Makes a function that tunes itself. On a call whose opts.key(arguments...)
+-- returns a new string, it tries all configurations of make(config,
 -- arguments...) and keeps the fastest for that string. It then launches the
 -- result of make for the fastest configuration and these arguments. Without
 -- opts.key, the string is the key by which a kernel finds the compiled program
 -- for its arguments.
 ---@param params table<string, any[]>
 ---@param make fun(config: table, ...): any
----@param opts? {key: fun(...): string} and those of benchmark
+---@param opts? {key: fun(...): string} and the options of benchmark
 ---@return fun(...): any
 function testing.autotune_jit(params, make, opts)
   local kept, key, timed = {}, core.kind_text, {}

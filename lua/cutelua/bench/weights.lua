@@ -1,5 +1,5 @@
---- Provides the weights of a model: rows of tensors in safetensors files, or
--- random numbers.
+--- Provides the weights of a model: tensors from safetensors files, or random
+-- numbers.
 --
 --     local w = weights.open("a.safetensors,b.safetensors", "gpu", 1)
 --     local qkv = w:matrix(6144, 4096, "q_proj", "k_proj", "v_proj")
@@ -31,7 +31,7 @@ local function part(w, n, from)
   return cute.make_tensor(w.iterator + from, cute.make_layout({n}, {1}))
 end
 
--- Copies the named tensors to w, one after the other.
+-- Copies the named tensors to w, one after the other, if files are open.
 local function read(self, w, ...)
   local from = 0
   for _, name in ipairs(self.files and {...} or {}) do
@@ -43,9 +43,9 @@ local function read(self, w, ...)
   return w
 end
 
---- Returns a matrix of bf16 with the rows of the named tensors. Random elements
--- are a hash of the position (the last step of PCG, O'Neill 2014), of variance
--- 1 / columns.
+--- Returns a matrix of bf16 whose rows are those of the named tensors, in
+-- order. Without files, the elements are random with variance 1 / columns: each
+-- is a hash of its position (the last step of PCG, O'Neill 2014).
 ---@param rows integer
 ---@param columns integer
 ---@param ... string

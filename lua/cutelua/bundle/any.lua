@@ -1,10 +1,10 @@
 --- Traces the kernels of cute.ops once for any size, such as a number of rows.
 --
 -- A function of tensors is called for several sizes. All calls use the kernels
--- that the first one chose. The extents and strides that differ between the
--- calls become symbols (cute.symbolic), and the kernels are traced with them.
--- range.lua then finds the formulas that give the launches' numbers for each
--- size.
+-- that were chosen in the first call. The extents and strides that differ
+-- between the calls become symbols (cute.symbolic), and the kernels are traced
+-- with them. range.lua then finds formulas that compute the numbers of each
+-- launch, such as its grid, from the size.
 local calls = require "cute.ops.calls"
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
@@ -14,19 +14,19 @@ local families = require "cute.ops.families"
 local range = require "cutelua.bundle.range"
 local report = require "cute.lang.report"
 
--- REMEDY ends the errors about sizes = {first, "any"}.
+-- Ends the error messages about functions with sizes = {first, "any"}.
 local any = {REMEDY = ': write the largest size in place of "any"'}
 
 local fail = describe.fail
 
--- Largest size, and largest number of elements that a tensor spans. Kernels
--- compute indices with 32 bits, and threads of the last tile compute indices
--- beyond the last element.
+-- LARGEST is the largest size. SPAN is the largest number of elements that a
+-- tensor may span. Kernels compute indices with 32 bits, and threads of the
+-- last tile compute indices beyond the last element.
 local LARGEST, SPAN = 1 << 30, (1 << 31) - (1 << 20)
 
--- Differences between the first size and the sizes that are tried first: small
--- numbers, and the neighbours of powers of two. Size 1 is not tried, because
--- strides of modes with one element are 0.
+-- Multiples of the step that are added to the first size to give the recorded
+-- sizes: small numbers, and the neighbours of powers of two. Size 1 is not
+-- recorded, because strides of modes with one element are 0.
 local TRIED = {1, 2, 3, 7, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 511, 640}
 
 --- Returns the sizes for which a function is called.
@@ -39,7 +39,8 @@ function any.sizes(from, step)
   return list
 end
 
---- Returns the size by which kernels are chosen if there is no example.
+--- Returns the size for which kernels are chosen if the script gives no
+-- example.
 function any.main(sizes)
   for _, size in ipairs(sizes) do if size >= 128 then return size end end
   return sizes[#sizes]
@@ -61,22 +62,22 @@ end
 --- Begins to record a call of the function for one size.
 function Any:begin() self.choice, self.rows, self.at = 0, 0, 0 end
 
--- Returns the number of rows that the same operation had when the function was
--- recorded for the first size. While that size is recorded, this is m.
+-- Returns the number of rows for which an operation chooses its kernel: the
+-- number that it had in the call for the first size. In that call, it is m.
 function Any:rows_of(m)
   self.rows = self.rows + 1
   self.typical[self.rows] = self.typical[self.rows] or m
   return self.typical[self.rows]
 end
 
--- Reports whether the kernel of candidate c for problem p belongs to its own
--- family, and takes its extents at launch. Launches that copy the factors of
--- formats to tiles have fixed extents.
+-- Reports whether candidate c for problem p has a kernel of its own family that
+-- takes its extents at launch. If p has a format, c does not qualify: its
+-- launch copies scale factors to tiles, and so has fixed extents.
 local function is_any(c, p)
   return c.family == c.base and families.of(c.base).any and not p.format
 end
 
--- Returns the candidate for product p: the calls for all sizes use the
+-- Returns the candidate for product p. The calls for all sizes use the
 -- candidate that the first call chose.
 function Any:choose(p)
   self.choice = self.choice + 1
@@ -152,9 +153,9 @@ function Any:finish(size)
   end
 end
 
--- Returns the largest divisor of all values of a number that is a linear
--- function of the size. Returns 1 for other numbers. `values` has the number's
--- value for each recorded size.
+-- Returns the largest number that divides a value at every size, if the value
+-- is a linear function of the size; else 1. `values` has the value for each
+-- recorded size.
 function Any:divisor(values)
   local index = {}
   for i, size in ipairs(self.sizes) do
@@ -170,8 +171,8 @@ function Any:divisor(values)
   return core.gcd(a, b)
 end
 
---- Makes symbols of the extents and strides that vary, after the calls for all
--- sizes. Numbers with equal values for all sizes share a symbol.
+--- Replaces the extents and strides that vary by symbols, after the calls for
+-- all sizes. Numbers with equal values for all sizes share a symbol.
 function Any:fit()
   local symbols = {}
   for _, l in ipairs(self.launches) do
@@ -200,9 +201,9 @@ function Any:fit()
   self.watching = false
 end
 
---- Replaces the grid of each step of a variant by a formula of the size, if a
--- tensor's element count is a multiple of the size and each block processes the
--- same number of elements.
+--- Replaces the grid of each step of a variant by a formula of the size. It
+-- does so only if a tensor's element count is a multiple of the size and each
+-- block processes the same number of elements.
 function Any:grids(variant)
   for at, l in ipairs(self.launches) do
     local step, count = variant.steps[at], l.count
@@ -218,8 +219,8 @@ function Any:grids(variant)
   end
 end
 
--- Returns nested tables like x, whose leaves are symbols or, without a symbol,
--- the leaves of x. at: {number of leaves before x}.
+-- Returns a copy of the nested tables x whose leaves are replaced by symbols.
+-- Leaf n stays if symbol[n] is nil. at[1] counts the leaves before x.
 local function replaced(x, symbol, at)
   if type(x) ~= "table" then
     at[1] = at[1] + 1
@@ -261,7 +262,7 @@ local function extents_text(l)
 end
 
 -- Launches a step of an operation as cute.ops.calls.launch does, but with
--- symbols in place of the numbers that vary.
+-- symbols in place of the numbers that vary with the size.
 function Any:launch(step, list, o, check)
   self.at = self.at + 1
   if self.watching then return self:see(step, list) end
@@ -318,8 +319,8 @@ local function span(t, size)
   return n
 end
 
---- Returns the largest size, in steps from `from` on, for which no tensor is
--- too large.
+--- Returns the largest size for which each tensor spans at most SPAN elements.
+-- Sizes are `step` apart and begin at `from`.
 function any.last(v, from, step)
   local low, high = 0, (LARGEST - from) // step
   while low < high do
@@ -333,7 +334,7 @@ function any.last(v, from, step)
   return from + low * step
 end
 
--- Raises an error unless one variant serves all sizes, without a workspace.
+-- Raises an error unless a single variant without a workspace serves all sizes.
 -- merged: the result of range.merge.
 local function check(name, merged, list)
   if not merged then
@@ -355,9 +356,9 @@ local function check(name, merged, list)
   end
 end
 
--- Differences between the first size and large sizes. Large sizes are tried if
--- all smaller sizes have the same grid, because one block may handle all rows
--- of a small size.
+-- Multiples of the step that give two large sizes. They are tried if a step has
+-- the same grid for all smaller sizes, because one block may handle all rows of
+-- a small size.
 local FAR = {2048, 16384}
 
 -- Reports whether a step of a variant has the same grid for all sizes.
@@ -370,13 +371,14 @@ local function is_constant(v)
   return false
 end
 
---- Returns the variant for all sizes. If several formulas give the numbers of
--- the known sizes, further sizes decide.
+--- Returns the variant for all sizes. If several formulas give a number of the
+-- recorded sizes, it records further sizes to select one.
 ---@param name string
 ---@param list table[] {{size, variant}, ...}
 ---@param from integer
 ---@param step integer
----@param at fun(size: integer): table makes an entry of the list
+---@param at fun(size: integer): table records a size: returns an entry of
+-- `list`
 ---@param source fun(step: table): string
 function any.merged(name, list, from, step, at, source)
   local is_far = false
@@ -389,8 +391,8 @@ function any.merged(name, list, from, step, at, source)
       for i, n in ipairs(FAR) do more[i] = from + n * step end
     end
     if not more[1] then return merged[1] end
-    -- Records the first variant again, because range.merge replaced its numbers
-    -- by formulas.
+    -- Records the first size again, because range.merge replaced its variant's
+    -- numbers by formulas.
     list[1] = at(list[1][1])
     for _, size in ipairs(more) do list[#list + 1] = at(size) end
     table.sort(list, function(a, b) return a[1] < b[1] end)

@@ -12,8 +12,8 @@ local write = require "cutelua.bundle.write"
 
 local certificate = {}
 
--- Returns the description of kernel argument v in the certificate, for programs
--- that launch the cubin themselves.
+-- Returns the certificate's description of kernel argument v, for programs that
+-- launch the cubin themselves.
 local function argument_of(v)
   local out = {kind = v.kind:lower(), tensor = v.of, offset = v.n}
   if v.kind == "CONSTANT" then out = {kind = "constant", bits = v.n}
@@ -38,8 +38,8 @@ local function plain_source(text)
   return (("\n" .. text):gsub("\n%s*//[^\n]*", ""))
 end
 
--- Returns the SHA-256 of the PTX of a step's or kernel's code. Functions share
--- kernels, so this function keeps the hash of each text.
+-- Returns the SHA-256 of the PTX in `code`. Several functions may use the same
+-- kernel, so the hash of each PTX text is kept in `known`.
 local known = {}
 local function ptx_hash(code)
   known[code.ptx] = known[code.ptx] or core.sha256(code.ptx)
@@ -98,11 +98,12 @@ local function functions_of(b)
   return list
 end
 
--- Returns the texts of a bundle's files by their endings, and the certificate.
+-- Returns the texts of a bundle's files, keyed by file ending, and the
+-- certificate.
 local function made(b)
   local code = write.code(b)
-  -- The version is a hash of both files, computed while the header has a
-  -- placeholder for the version.
+  -- The version is a hash of the header and the C file. The hashed header has
+  -- zeros in place of the version.
   local version = core.sha256(write.header(b, ("0"):rep(16)) .. code):sub(1, 16)
   local header = write.header(b, version)
   return {[".h"] = header, [".c"] = code}, {
@@ -124,7 +125,7 @@ local function size_text(b, files)
     report.plural(#b.kernels, "kernel"), cubins, b.name, #files[".c"])
 end
 
--- Returns the check's result as text.
+-- Returns the results of the checks of all functions as text.
 local function check_text(b)
   local count, open = {}, 0
   for _, f in ipairs(b.functions) do
@@ -168,7 +169,7 @@ end
 -- Verification
 ---------------------------------------------------------------------------
 
--- The largest size of a file that is read.
+-- The largest size of a file that is read, in bytes.
 local LARGEST = 1 << 30
 
 local function read(opt, name)
@@ -180,8 +181,8 @@ local function read(opt, name)
   return text
 end
 
--- Returns {["ARCH NAME HASH"] = kernel} for a certificate's list of kernels;
--- `field` names the hash's field.
+-- Returns {["ARCH NAME HASH"] = kernel} for a certificate's list of kernels.
+-- `field` is the name of the field that contains the hash.
 local function by_hash(list, field)
   local out = {}
   for _, k in ipairs(list) do
@@ -261,8 +262,8 @@ local function compare_functions(was, now, say)
   end
 end
 
--- The fields of a certificate that verify reads: a type; a table with a single
--- element is a list of such values.
+-- The fields of a certificate that certificate.verify reads, each with its
+-- type. A table with a single element stands for a list of such elements.
 local FIELDS = {files = {{name = "string", sha256 = "string"}},
   kernels = {{arch = "string", name = "string", source_sha256 = "string",
               ptx_sha256 = "string"}},

@@ -1,14 +1,17 @@
 --- Describes recorded launches as plain tables, from which C code is generated.
 --
--- A recorded launch has these fields. program: the traced kernel. launch: the
--- argument of core.sim_run. leaves: the result of core.kind_leaves. origin[i]:
--- the buffer of value i, {serial = its number, defined = whether the host wrote
--- it, bytes = its size, zero = whether the call made it and it holds zeros}.
+-- A recorded launch has these fields:
+-- program    the traced kernel
+-- launch     the argument of core.sim_run
+-- leaves     the result of core.kind_leaves
+-- origin[i]  the buffer of value i: {serial = its number, defined = whether the
+--            host wrote it, bytes = its size, zero = whether the call made it
+--            and it holds zeros}
 --
 -- A root is a tensor of the C function: {name, buffer, offset, bytes, dtype,
--- shape, stride}. The result is a variant. The variant has the tensors with
--- everything that the kernels assume about them, the numbers, and the steps;
--- runtime.lua explains the fields of each.
+-- shape, stride}. The result is a variant. It has the tensors with everything
+-- that the kernels assume about them, the numbers, and the steps; runtime.lua
+-- explains the fields of each.
 local core = require "cute.core"
 
 local describe = {}
@@ -21,8 +24,8 @@ function describe.fail(name, text, ...)
 end
 local fail = describe.fail
 
---- Returns extents and strides of all leaves of a tensor's layout. A layout
--- that is not described by strides counts as one mode of all its bytes.
+--- Returns extents and strides of all leaves of a tensor's layout. A composed
+-- layout has no strides; it counts as one mode of all the tensor's bytes.
 ---@return integer[] shape
 ---@return integer[] stride
 function describe.modes(t, bytes)
@@ -36,7 +39,7 @@ function describe.modes(t, bytes)
   return shape, stride
 end
 
--- Returns the parameters of a tensor map that does not depend on an address.
+-- Returns the parameters of a tensor map, except for its address.
 local function map_of(atom, bits)
   local words = core.tma_words(atom, 0)
   local m = core.decode_tensor_map(string.pack("<" .. ("i8"):rep(16),
@@ -48,7 +51,7 @@ local function map_of(atom, bits)
 end
 
 -- Returns the root (a tensor of the C function) that contains byte `at` of a
--- buffer. If a root begins at this byte, returns that root.
+-- buffer. A root that begins at this byte is preferred.
 local function root_of(roots, buffer, at)
   local found
   for i, r in ipairs(roots) do
@@ -60,8 +63,8 @@ local function root_of(roots, buffer, at)
   return found
 end
 
--- Returns the roots of launches outside of cute.bundle.add: one root for each
--- address at which an argument begins.
+-- Returns the roots (tensors of the C function) of launches outside of
+-- cute.bundle.add. Each address at which an argument begins becomes a root.
 local function own_roots(launches)
   local roots = {}
   for _, l in ipairs(launches) do
@@ -112,12 +115,13 @@ end
 
 local ALIGNED = 256
 
--- State of a description: the variant, and the memory that its launches share.
+-- State while a variant is built: its steps, and the memory that its launches
+-- share.
 local Work = {}
 Work.__index = Work
 
--- Returns the index of the workspace region for the buffer of value i of launch
--- l, if this buffer is not an argument of the C function.
+-- Returns the index of the workspace region that replaces the buffer of value i
+-- of launch l. Only buffers that are not arguments of the C function have one.
 function Work:region(name, l, i)
   local v = l.launch.args[i]
   local buffer = v[1]
@@ -143,8 +147,8 @@ function Work:region(name, l, i)
   return at
 end
 
--- Returns the description of value i of launch l, a kernel parameter that is an
--- address or a tensor map.
+-- Returns the description of value i of launch l, if that value is an address
+-- or a tensor map.
 local function memory_value(name, roots, work, l, i)
   local v, a = l.launch.args[i], l.program.info.args[i]
   local root = root_of(roots, v[1], v[2])
@@ -176,10 +180,10 @@ local function step_of(l, values)
           values = values}
 end
 
--- Returns a list of the numbers that the C function takes besides its tensors:
--- `given.list` or, without `given`, all that the launches pass. Also returns a
--- function number_of(launch, value) that returns the index in this list of a
--- launch's value; nil if the value is not in the list.
+-- Returns a list of the numbers that the C function takes besides its tensors.
+-- This is `given.list` or, without `given`, all numbers that the launches pass.
+-- Also returns a function number_of(launch, value): it returns the index of a
+-- launch's value in the list, or nil if the list does not contain it.
 local function numbers_of(launches, given)
   if given then
     return given.list, function(k, i)
@@ -202,7 +206,8 @@ local function numbers_of(launches, given)
   return list, function(k, i) return at[k][i] end
 end
 
--- Raises an error if a root has modes that no descriptor can have.
+-- Raises an error if a root has more modes, or other modes, than a tensor
+-- descriptor of the bundle can have.
 local function check_root(name, r)
   if #r.shape > RANK then
     fail(name, "tensor %s has %d modes; at most %d are possible", r.name,
@@ -248,9 +253,10 @@ end
 --- Returns the variant of a function for recorded launches.
 ---@param name string
 ---@param launches table[]
----@param o table {roots: the tensors, nil: those of the launches; numbers =
--- {list =, at = {[launch] = {[value] = index}}}, nil: all numbers; since = the
--- number of the newest buffer before the call; zeroed = {[buffer] = true}}
+---@param o table {roots = the tensors of the C function, or nil to take them
+-- from the launches; numbers = {list =, at = {[launch] = {[value] = index in
+-- list}}}, or nil for all numbers; since = the serial number of the newest
+-- buffer before the call; zeroed = {[buffer] = true}}
 ---@return table variant
 ---@return table[] roots
 function describe.variant(name, launches, o)
@@ -284,8 +290,8 @@ function describe.variant(name, launches, o)
     roots
 end
 
---- Assigns offsets to the regions of a variant's workspace, one after the
--- other.
+--- Places the regions of a variant's workspace one after the other, and
+-- replaces region indices by offsets.
 function describe.place(v)
   local at, bytes = {}, 0
   for i, n in ipairs(v.regions) do
@@ -305,8 +311,9 @@ end
 -- Dynamic extents
 ---------------------------------------------------------------------------
 
--- Returns a list of pairs of extents and strides that share a symbol, and a
--- table derived[i]: the extent or stride from which number i is computed.
+-- Returns a list of pairs of extents or strides that must be equal, because
+-- they share a symbol. Also returns a table `derived`: derived[i] is the extent
+-- or stride from which number i is computed.
 local function symbols_of(leaves, root_at)
   local first, equal, derived = {}, {}, {}
   for i, d in ipairs(leaves) do
@@ -326,8 +333,8 @@ local function symbols_of(leaves, root_at)
   return equal, derived
 end
 
--- Returns the tensors of a symbolic launch: {name, dtype, shape ...} for each
--- value that is a tensor, and root_at[value] = its index.
+-- Returns the tensors of a symbolic launch as a list {name, dtype, shape ...}.
+-- Also returns root_at: root_at[i] is the list index of value i.
 local function symbolic_roots(name, program, leaves)
   local roots, root_at = {}, {}
   for i, d in ipairs(leaves) do

@@ -1,10 +1,12 @@
---- Integer expressions of extents and numbers, which a function of the script
--- computes at the time of bundling and generated C code at each launch.
+--- Integer expressions of extents and numbers. The script's grid function
+-- builds them while the bundle is made, and generated C code evaluates them at
+-- each launch.
 --
--- An expression records the operations that the function applies to it. A
--- comparison has no result at the time of bundling, so it raises an error. Lua
--- does not let an expression intercept `x == 1`; such a branch is found by also
--- calling the function with integers.
+-- An expression records the operations that the function applies to it.
+-- Comparing expressions has no result while the bundle is made, so it raises an
+-- error. `x == 1` raises none, because Lua does not let an expression intercept
+-- it; check_grid in record.lua detects such branches by calling the function
+-- with integers, too.
 local core = require "cute.core"
 
 local expression = {}
@@ -56,8 +58,8 @@ local function lesser(op)
 end
 expression.min, expression.max = lesser "min", lesser "max"
 
---- Returns the expression as C code. The function names bun_quotient,
--- bun_rest, bun_least and bun_most are those of expression.code.
+--- Returns the expression as C code. That code calls the functions of
+-- expression.code by the names bun_quotient, bun_rest, bun_least and bun_most.
 function expression.c(x)
   if math.type(x) == "integer" then return ("INT64_C(%d)"):format(x) end
   if x.op == "leaf" then return x.a end
@@ -91,7 +93,7 @@ static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
 ]]}
 
--- Evaluates an expression; values[text] is the value of a leaf.
+-- Returns the value of an expression; values[text] is the value of a leaf.
 local function value(x, values)
   if math.type(x) == "integer" then return x end
   if x.op == "leaf" then return values[x.a] end

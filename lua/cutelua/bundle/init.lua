@@ -1,5 +1,6 @@
---- `cutelua bundle SCRIPT`: kernels with launch functions in C, without Lua and
--- without a compiler at run time. docs/bundle.md describes it.
+--- `cutelua bundle SCRIPT` writes kernels with launch functions in C, which
+-- need neither Lua nor a compiler at run time. docs/bundle.md describes the
+-- command.
 --
 --     cute.bundle.add("gemm_relu", function(A, B)
 --       return cute.ops.gemm(A, B, {epilogue = cute.ops.relu})
@@ -33,18 +34,18 @@ local function check_config(config)
   end
 end
 
---- Adds a function to the bundle: a kernel, or a function of tensors that
--- launches kernels, such as cute.ops.gemm. `config` has its arguments and, for
--- a kernel, the options of a launch (grid, block ...). A further call with the
--- same name and other extents adds a specialisation to the function.
+--- Adds a function to the bundle. f is a kernel, or a function of tensors that
+-- launches kernels, such as cute.ops.gemm. `config` has the arguments of f and,
+-- for a kernel, the options of a launch (grid, block ...). A further call with
+-- the same name and other extents adds a specialisation to the function.
 ---@param name string the C function's name, without the bundle's name
 ---@param f any a kernel, or a function
----@param config table {arguments..., names: string[], results: string[],
--- align: integer bytes to which the tensors are aligned (as in the script),
--- examples: table[] arguments of a kernel with symbolic arguments; or, for a
--- range of sizes: sizes = {first, last, step}, arguments = function(size),
--- examples: integer[] sizes that are run; last = "any": one kernel of cute.ops
--- for all sizes}
+---@param config table {arguments..., names: string[], results: string[], align:
+-- integer bytes to which the tensors are aligned (as in the script), examples:
+-- table[] arguments of a kernel with symbolic arguments}. For a range of sizes:
+-- {sizes = {first, last, step}, arguments = function(size), examples: integer[]
+-- sizes that are run}. If `last` is "any", one kernel of cute.ops serves all
+-- sizes
 function bundle.add(name, f, config)
   if not name:find "^%a[%w_]*$" then
     fail("'%s' is not a C identifier", name)
@@ -53,9 +54,9 @@ function bundle.add(name, f, config)
   if state.session then state.session:add(name, f, config) end
 end
 
---- Declares a number among the arguments of a function as a parameter of the C
--- function. Other numbers are constants of the C function. `value` is passed to
--- the Lua function while the script runs.
+--- Declares that a number among the arguments is a parameter of the C function.
+-- Other numbers are constants of the C function. While the script runs, `value`
+-- is passed to the Lua function.
 ---@param name string
 ---@param value number
 function bundle.number(name, value)
@@ -72,15 +73,17 @@ end
 ---@return string?
 function bundle.arch() return state.session and state.session.arch or nil end
 
---- Returns a / b, rounded up, for the function of a grid.
+--- Returns a / b, rounded up; for functions that compute a grid.
 ---@param a any an integer or an extent
 ---@param b any
 function bundle.ceil_div(a, b) return (a + b - 1) // b end
 
---- Returns the lesser of two integers or extents, for the function of a grid.
+--- Returns the lesser of two integers or extents; for functions that compute a
+-- grid.
 function bundle.min(a, b) return expression.min(a, b) end
 
---- Returns the greater of two integers or extents, for the function of a grid.
+--- Returns the greater of two integers or extents; for functions that compute a
+-- grid.
 function bundle.max(a, b) return expression.max(a, b) end
 
 return sign.public("bundle.", bundle, [[

@@ -1,21 +1,22 @@
---- Packs bytes as an LZ4 block. A cubin consists of tables and instructions of
--- 16 bytes that repeat each other, so that LZ4, whose decoder has 40 lines,
--- packs it to a fraction of its size.
+--- Packs bytes as an LZ4 block. A cubin consists of tables and of 16-byte
+-- instructions, which repeat each other, so LZ4 packs it to a fraction of its
+-- size. The LZ4 decoder in the C code has only 40 lines.
 local lz4 = {}
 
 -- Rules of LZ4 blocks: the last LITERAL bytes of a block are literals, no match
 -- begins in the last CLOSE bytes, and a match is at most FARTHEST bytes back.
 local LITERAL, CLOSE, FARTHEST = 5, 12, 65535
 
--- Returns the bytes that follow a token and complete length n, or "" if n is
--- less than 15 and fits into the token.
+-- Returns the bytes that follow a token to encode length n. A length below 15
+-- fits into the token, so the result is "".
 local function more(n)
   if n < 15 then return "" end
   n = n - 15
   return ("\xff"):rep(n // 255) .. string.char(n % 255)
 end
 
--- Returns how many bytes at `a` and `b` are equal, up to position `last`.
+-- Returns how many bytes from `a` on equal those from `b` on, up to position
+-- `last`.
 local function common(s, a, b, last)
   local n = 0
   while b + n + 7 <= last and s:sub(a + n, a + n + 7) == s:sub(b + n, b + n + 7)

@@ -1,6 +1,6 @@
 --- The command `cutelua bundle`.
 --
--- Each architecture is recorded by a process of its own, because plans and
+-- Each architecture is recorded by a separate process, because plans and
 -- kernels that a script keeps depend on the architecture.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -43,9 +43,9 @@ local FLAGS = {["--test"] = "test", ["--verify"] = "verify",
   ["--cubin"] = "cubin", ["--ptx"] = "ptx", ["--help"] = "help",
   ["-h"] = "help"}
 
--- Returns the list of architectures, the newest first, and specific ones such
--- as sm_90a before general ones. The first architecture in the list that a GPU
--- can run is therefore the best for it.
+-- Returns the list of architectures, the newest first; specific ones such as
+-- sm_90a precede general ones such as sm_90. A GPU uses the first architecture
+-- in the list that it can run.
 local function read_archs(text)
   local list, seen = {}, {}
   for a in text:gmatch "[^,]+" do
@@ -69,7 +69,8 @@ local function name_of(script)
   return name:find "^%a" and name or "bundle_" .. name
 end
 
---- Parses the words after `bundle`; returns nil and a message for wrong ones.
+--- Parses the arguments after `bundle`. Returns nil and a message if one is
+-- invalid.
 function main.options(words)
   local opt, i = {folder = ".", archs = devices.ARCH, seconds = "5"}, 1
   while words[i] and words[i]:find "^%-." do
@@ -115,8 +116,8 @@ end
 -- The largest size of a child's result in bytes.
 local LARGEST = 1 << 32
 
--- Appends value v, a string, number, boolean or table of these, to the list
--- `out` as Lua text.
+-- Appends value v to the list `out` as Lua text. v is a string, number or
+-- boolean, or a table of such values.
 local function plain(v, out)
   if type(v) ~= "table" then
     out[#out + 1] = type(v) == "string" and ("%q"):format(v)
@@ -162,7 +163,7 @@ local function record_arch(opt, words, arch)
   if not child then
     core.fail("io", "bundle: cannot start a process: " .. why)
   end
-  child:finish()  -- the script's standard input is empty
+  child:finish()  -- closes the script's standard input
   for text in child.receive, child do io.stderr:write(text) end
   local how, code = child:wait()
   child:close()
@@ -173,8 +174,8 @@ local function record_arch(opt, words, arch)
   return load(text, "=functions", "t", {math = math, F = range.restore})()
 end
 
--- Merges the functions of another architecture into a bundle. Functions of the
--- same name must have the same parameters.
+-- Merges functions recorded for one more architecture into a bundle. Functions
+-- of the same name must have the same parameters.
 local function merge(b, functions, arch)
   for _, f in ipairs(functions) do
     local known = b.by_name[f.name]

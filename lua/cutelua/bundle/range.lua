@@ -3,23 +3,25 @@
 --
 -- A size is one integer, such as the number of rows. The launches of a function
 -- were recorded for each size of a range. Consecutive sizes share a variant if
--- their kernels have the same code and everything else is equal, except numbers
--- (extents, strides, grids, kernel arguments). Each such number must be a
--- formula a + b ceil(c size / d) that gives the recorded number for every size.
--- c is 1 (nil), unless the caller provides the formula. So the launches of the
--- merged variant are, for each size, exactly those that were recorded.
+-- they differ only in numbers (extents, strides, grids, kernel arguments); the
+-- code of their kernels must be the same.
+--
+-- Each number that differs must be a formula a + b ceil(c size / d) that gives
+-- the recorded number for every size. c is 1 (nil) unless the caller provides
+-- the formula. So the merged variant makes, for each size, exactly the launches
+-- that were recorded.
 local range = {}
 
--- The largest divisor c that a formula may have.
+-- The largest divisor d that is tried for a formula.
 local MOST = 2048
 
 local Formula = {}
 
---- Reports whether v is a formula and no plain number.
+--- Reports whether v is a formula, not a plain number.
 function range.is_formula(v) return getmetatable(v) == Formula end
 
---- Makes table t = {a, b, d}, perhaps read from a file, a formula, and returns
--- it.
+--- Turns table t = {a, b, d}, which may come from a file, into a formula, and
+-- returns it.
 function range.restore(t) return setmetatable(t, Formula) end
 
 -- Returns the value of a formula for a size.
@@ -33,7 +35,7 @@ function range.value(v, size)
 end
 
 -- Calls f(list, key) for each number of a variant that a formula may replace.
--- plain: omits the grids that are given as formulas.
+-- plain: true to omit grids that already are formulas.
 local function each_number(v, f, plain)
   for _, t in ipairs(v.tensors) do
     for i in ipairs(t.shape) do f(t.shape, i) end
@@ -73,9 +75,9 @@ local function spell(v, out)
   out[#out + 1] = "}"
 end
 
--- Returns the list of all numbers in a variant, and a text of everything else,
--- so that variants which differ only in numbers have equal texts. source(step)
--- returns the code of a step's kernel.
+-- Returns the list of all numbers in a variant, and a text of everything else.
+-- Variants that differ only in numbers have equal texts. source(step) returns
+-- the code of a step's kernel.
 local function split(v, source)
   local numbers, places = {}, {}
   each_number(v, function(list, key)
@@ -97,8 +99,9 @@ local function split(v, source)
   end
   for _, s in ipairs(v.steps) do
     local copy = {}
-    -- The offset `at` and size `n` of memory that a step clears are merged
-    -- separately.
+    -- A step that clears memory (kernel == -1) has an offset `at` and a size
+    -- `n`. The text omits them, because variants that differ in them can be
+    -- merged.
     for k, x in pairs(s) do
       if k ~= "program" and not (s.kernel == -1 and (k == "at" or k == "n"))
       then
@@ -114,8 +117,9 @@ end
 
 local function ceil_div(m, d) return (m + d - 1) // d end
 
--- Returns the formula with divisor d that yields `was` for all sizes from
--- `from` to `to`, and q for the next size m. Returns nil if there is none.
+-- Returns the formula with divisor d that has the value `was` for all sizes
+-- from `from` to `to`, and the value q for the next size m. Returns nil if no
+-- such formula exists.
 local function fit(from, to, was, m, q, d)
   local first, last = ceil_div(from, d), ceil_div(m, d)
   if ceil_div(to, d) ~= first or last == first
@@ -131,8 +135,9 @@ end
 local Slot = {}
 Slot.__index = Slot
 
--- Returns the formulas that remain if the number's value at size m is q, or nil
--- if none remains. Returns an empty list while all values are equal.
+-- Returns the formulas that remain possible if the number's value at size m is
+-- q, or nil if none remains. Returns an empty list if q equals all earlier
+-- values.
 function Slot:after(sizes, m, q)
   local list = {}
   if self.formulas then
@@ -158,8 +163,8 @@ local function start(m, v, numbers, text)
   return {sizes = {m}, variant = v, slots = slots, text = text}
 end
 
--- Adds size m to group g. Returns false if the group's formulas cannot give the
--- numbers of this size.
+-- Adds size m to group g. Returns false, without a change, if no formulas give
+-- the numbers of this size, too.
 local function extend(g, m, v, numbers, text)
   if text ~= g.text then return false end
   local next_formulas = {}
@@ -186,7 +191,7 @@ local function extend(g, m, v, numbers, text)
   return true
 end
 
--- Finds the tensor and the mode whose extent is the size itself.
+-- Returns the tensor and the mode whose extent is the size itself.
 local function size_of(g)
   local found
   for i, t in ipairs(g.variant.tensors) do
@@ -200,8 +205,8 @@ local function size_of(g)
   return found
 end
 
--- Ends a group: stores the formulas in its variant. Appends to `open` the list
--- of formulas of each number that several formulas give.
+-- Ends a group: stores the formulas in its variant. If several formulas fit a
+-- number, uses the first one and appends all of them to `open` as a list.
 local function finish(g, step, least, most, open)
   local i = 0
   each_number(g.variant, function(list, key)
@@ -220,8 +225,8 @@ local function finish(g, step, least, most, open)
   return v
 end
 
---- Reports whether variant `one`, recorded for `size`, has the numbers that the
--- formulas of variant v give for `size`.
+--- Reports whether the formulas of variant v, evaluated for `size`, give the
+-- numbers of variant `one`, which was recorded for `size`.
 function range.agrees(v, one, size)
   local wanted = {}
   each_number(v, function(list, key)
@@ -235,11 +240,12 @@ function range.agrees(v, one, size)
   return same and i == #wanted
 end
 
---- Returns the variants for ranges of sizes. list: {{size, variant}, ...}, with
--- sizes in ascending order and `step` apart. Returns nil if no extent of a
--- tensor is the size.
+--- Returns the variants for ranges of sizes. list: {{size, variant}, ...}, in
+-- ascending order of size, with sizes `step` apart. Returns nil if no extent of
+-- a tensor equals the size.
 ---@return table[]? variants
----@return table[]? open lists of formulas that give the same numbers
+---@return table[]? open for each ambiguous number, a list of the formulas that
+-- fit it
 function range.merge(list, step, source)
   local out, open, group = {}, {}, nil
   local least, most = list[1][1], list[#list][1]
@@ -261,8 +267,8 @@ function range.merge(list, step, source)
   return out, open
 end
 
--- Counts the formulas whose number for this size differs from the number that
--- most formulas give.
+-- Returns how many formulas have a value for this size that differs from the
+-- most frequent value.
 local function told(formulas, size)
   local count, most = {}, 0
   for _, f in ipairs(formulas) do
@@ -273,9 +279,10 @@ local function told(formulas, size)
   return #formulas - most
 end
 
--- Returns the size for which the most formulas differ from the majority, or nil
--- if all agree. Tries sizes up to `last` steps from the first one, and stops at
--- a size for which half of the formulas differ.
+-- Returns the size that distinguishes the formulas best: most of them differ
+-- there from the most frequent value. Returns nil if all agree. Tries sizes up
+-- to `last` steps after the first one, and stops at a size for which half of
+-- the formulas differ.
 local function best_of(formulas, from, step, last)
   local best, most = nil, 0
   for n = 1, last do
@@ -287,8 +294,9 @@ local function best_of(formulas, from, step, last)
 end
 
 --- Returns a size for which the formulas of one of the lists `open` differ, or
--- nil if they give the same numbers for all sizes. Multiples of a step s tell
--- divisors d and d + 1 apart up to s (d + 1).
+-- nil if they give the same numbers for all sizes. With sizes that are
+-- multiples of s, divisors d and d + 1 give different values at s (d + 1) or
+-- before.
 ---@param open table[]
 ---@param from integer the first size
 ---@param step integer

@@ -23,15 +23,16 @@ local fail = describe.fail
 local Session = {}
 Session.__index = Session
 
--- The largest size of the data of one test, in bytes.
+-- The largest size of the tensors' data in one test, in bytes.
 local LARGEST = 256 << 20
 
 ---------------------------------------------------------------------------
 -- Launches
 ---------------------------------------------------------------------------
 
--- Returns the elements of a buffer that hold n bytes from byte `at` on: the
--- first element, their number, and the position of byte `at` in them.
+-- Returns the elements of a buffer that contain n bytes from byte `at` on. The
+-- results are the index of the first element, the number of elements, and the
+-- position of byte `at` in them.
 local function elements(buffer, at, n)
   local bits = buffer.dtype.bits
   local first = at * 8 // bits
@@ -62,8 +63,8 @@ local function recorded(program, launch, since, zeroed)
     local v = launch.args[i]
     if core.typename(v[1]) == "buffer" then
       local serial, defined = core.buffer_origin(v[1])
-      -- Memory that existed before the call is an argument, whose contents do
-      -- not matter.
+      -- `fresh`: the call made this memory, or it is a counter that is 0. Other
+      -- memory is an argument, whose contents do not matter.
       local fresh = defined and (serial > since or zeroed[v[1]])
       l.origin[i] = {serial = serial, defined = defined,
         bytes = (#v[1] * v[1].dtype.bits + 7) // 8,
@@ -73,7 +74,7 @@ local function recorded(program, launch, since, zeroed)
   return l
 end
 
--- Returns a verdict of `cutelua check` on a launch in words, or nil if the
+-- Returns the verdict of `cutelua check` on a launch as text, or nil if the
 -- session does not check.
 function Session:verdict(program, launch)
   if not self.seconds then return nil end
@@ -90,7 +91,7 @@ function Session:verdict(program, launch)
           results = v.results, sums = v.sums ~= nil}
 end
 
--- Replaces the simulator's run: records the launch, then runs it.
+-- Replaces the simulator's run function: records the launch, then runs it.
 function Session:run(program, launch)
   local l = recorded(program, launch, self.since or math.maxinteger,
     self.zeroed)
@@ -106,8 +107,8 @@ function Session:run(program, launch)
   return self:alone(l)
 end
 
--- Returns a list of the bytes of each root, or nil if they are too large for a
--- test.
+-- Returns the contents of each root as a list of strings, or nil if they are
+-- too large for a test.
 local function bytes_of(roots)
   local list, total = {}, 0
   for i, r in ipairs(roots) do
@@ -155,8 +156,8 @@ end
 -- Functions
 ---------------------------------------------------------------------------
 
--- Returns a text of a variant's parameters. It is equal for all variants of one
--- C function.
+-- Returns a text of a variant's parameters, equal for all variants of one C
+-- function.
 local function signature(v)
   local out = {}
   for _, t in ipairs(v.tensors) do
@@ -178,9 +179,9 @@ local function words(list)
   return table.concat(out, ",")
 end
 
--- Returns a text that describes the arguments that a variant accepts. A
--- function cannot have two variants with the same text, because a call could
--- not choose between them.
+-- Returns a text that describes the arguments that a variant accepts. Two
+-- variants of a function must have different texts; otherwise a call could not
+-- choose between them.
 local function domain(v)
   local out = {}
   for i, t in ipairs(v.tensors) do
@@ -202,8 +203,8 @@ local function same_steps(a, b)
   return #a.steps == #b.steps
 end
 
--- Names that C and C++ do not allow for parameters, or that the generated
--- functions use.
+-- Names that a parameter must not have: keywords of C and C++, and names that
+-- the generated functions use.
 local RESERVED = {}
 for word in ([[auto bool break case catch char class const constexpr continue
   default delete do double else enum explicit export extern false float for
@@ -216,7 +217,8 @@ for word in ([[auto bool break case catch char class const constexpr continue
   RESERVED[word] = true
 end
 
--- Returns a function that makes names unique C identifiers.
+-- Returns a function that converts a text to a C identifier that it has not
+-- returned before.
 local function namer()
   local used = {}
   return function(text)
@@ -238,7 +240,7 @@ end
 
 -- Adds variant v to the function `name`. If a function of this name with other
 -- parameters exists, raises an error or, with `free`, appends a number to the
--- name. free: the name is that of a kernel.
+-- name. free: true if the name comes from a kernel, not from the script.
 function Session:keep(name, v, free)
   if OWN[name] or name:find "_v$" or name:find "_workspace$" then
     if not free then
@@ -284,9 +286,10 @@ local function parameter(f, i)
   return name ~= "(temporary)" and name or nil
 end
 
--- Returns a tensor with t's layout and contents, in memory whose address is a
--- multiple of `align` bytes, but not of any larger power of two. moved[buffer]
--- is the tensor that has the contents of a buffer from byte `align` on.
+-- Returns a copy of tensor t in new memory. (A tensor whose elements have less
+-- than 8 bits is returned unchanged.) The copy's address is a multiple of
+-- `align` bytes, but not of any larger power of two. moved[buffer] is the
+-- tensor that received the contents of a buffer, from byte `align` on.
 local function moved_tensor(t, align, moved)
   local buffer, offset = core.param_memory(t)
   local own, bits = buffer.dtype.bits, t.element_type.bits
@@ -348,8 +351,8 @@ local function root_of(t)
 end
 
 -- Walks over the arguments of a function. Returns a copy of the arguments in
--- which numbers of cute.bundle.number are replaced by values, a list of the
--- tensors, and a list of these numbers. moved: see moved_tensor.
+-- which values replace the results of cute.bundle.number, a list of the
+-- tensors, and a list of the replaced numbers. moved: see moved_tensor.
 local function arguments_of(f, config, moved)
   local unique, tensors, numbers, seen = namer(), {}, {}, {}
   local names, at = config.names or {}, 0
@@ -386,8 +389,9 @@ local function arguments_of(f, config, moved)
   return list, tensors, numbers
 end
 
--- Returns a copy of arguments v in which each cute.bundle.number is replaced by
--- its value or, with `other`, by another value.
+-- Returns a copy of arguments v in which values replace the results of
+-- cute.bundle.number. With `other`, the values differ from those that the
+-- script gave.
 local function with_numbers(v, other)
   if getmetatable(v) == state.Number then
     local x = v.value
@@ -401,7 +405,7 @@ local function with_numbers(v, other)
   return v
 end
 
--- Appends the tensors that a function returned to the list of its tensors.
+-- Appends the tensors that a function returned to `tensors`.
 local function add_results(name, tensors, results, config)
   local taken = {}
   for _, t in ipairs(tensors) do taken[t.name] = true end
@@ -433,9 +437,9 @@ local function add_results(name, tensors, results, config)
   end
 end
 
--- Finds the kernel arguments that are numbers of a call: compares the call's
--- launches with `others`, the launches of a call with other numbers. Returns
--- {list = the numbers, at = {[launch] = {[value] = index in list}}}.
+-- Finds the kernel arguments that come from cute.bundle.number. It compares a
+-- call's launches with `others`, the launches of a call with other numbers.
+-- Returns {list = the numbers, at = {[launch] = {[value] = index in list}}}.
 local function find_numbers(name, numbers, launches, others)
   local list, at = {}, {}
   for i, n in ipairs(numbers) do
@@ -477,7 +481,7 @@ local function find_numbers(name, numbers, launches, others)
   return {list = list, at = at}
 end
 
--- Calls f while launches are collected in field `field`.
+-- Calls f and collects the launches that it makes in a list, self[field].
 local function collect(self, field, f, ...)
   local list = {}
   self[field] = list
@@ -503,15 +507,16 @@ local function dry(self, f, ...)
   return result
 end
 
--- Makes a call whose kernels do not run; returns its launches. other: whether
--- the call gets other numbers.
+-- Makes a call whose kernels do not run, and returns its launches. other: true
+-- to call with other values of the numbers.
 local function dry_run(self, call, other)
   return dry(self, collect, self, "replay", call, other)
 end
 
--- Raises an error if a function makes other launches when its tensors are zeros
--- and its kernels do not run. Such a function reads elements of tensors on the
--- host.
+-- Raises an error if a function's launches depend on the contents of its
+-- tensors. To find out, it repeats the call with zeros in the tensors and
+-- without running kernels. Launches that differ show that the function reads
+-- elements on the host.
 local function check_steady(self, name, tensors, launches, call)
   local bytes, zeros = bytes_of(tensors), {}
   if not bytes then return end
@@ -536,8 +541,8 @@ local function check_steady(self, name, tensors, launches, call)
   end
 end
 
--- Returns a function that calls f with a list of arguments. Its parameter is
--- passed to with_numbers.
+-- Returns a function that calls f with the arguments `list`. Its parameter
+-- selects the values of the numbers, as in with_numbers.
 function Session:caller(f, list)
   return function(other)
     local own = {}
@@ -582,7 +587,7 @@ function Session:variant_of(name, f, config)
   return variant
 end
 
--- Returns the arguments and names of a configuration for a size.
+-- Returns the arguments and their names for one size of a configuration.
 local function at_size(name, config, size)
   local list = config.arguments(size)
   if type(list) ~= "table" then
@@ -596,7 +601,7 @@ local function at_size(name, config, size)
   return own
 end
 
--- The largest numbers of sizes of a range, and of specialisations for them.
+-- The largest number of sizes in a range, and of specialisations for the range.
 local MOST_SIZES, MOST_VARIANTS = 65536, 128
 
 -- Checks the range of sizes of a configuration. Returns the first size, the
@@ -624,13 +629,13 @@ local function sizes_of(name, config)
   return from, to, step
 end
 
--- Returns a function that returns the CUDA C of a step's kernel.
+-- Returns a function from a step to the CUDA C of its kernel.
 function Session:source()
   return function(step) return (step.program:cuda(self.arch)) end
 end
 
--- Adds a function for a range of sizes: records the launches of each size
--- without running them, and runs those of the examples.
+-- Adds a function for a range of sizes. Records the launches of each size
+-- without running them, and also runs the sizes that are examples.
 function Session:add_range(name, f, config)
   local from, to, step = sizes_of(name, config)
   local list = {}
@@ -666,8 +671,8 @@ function Session:add_range(name, f, config)
   for _, v in ipairs(merged) do self:keep(name, v, false) end
 end
 
--- Calls a function for a size, without running kernels, while self.any watches
--- its launches.
+-- Calls a function for a size without running kernels; self.any records its
+-- launches.
 function Session:watch(name, f, config, size)
   local list = arguments_of(f, at_size(name, config, size), {})
   local others = collect(self, "capture", self:caller(f, list), false)
@@ -720,7 +725,7 @@ function Session:any_variant(name, f, config, from, step)
   return v
 end
 
--- Adds a function whose kernels are recorded for any size.
+-- Adds a function for any size of its arguments.
 function Session:add_any(name, f, config)
   local from, _, step = sizes_of(name, config)
   local restore = any.patch(self)
@@ -743,14 +748,14 @@ end
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Gives the tensors of a variant the names of a configuration.
+-- Sets the names of a variant's tensors to the names in a configuration.
 local function name_tensors(variant, config)
   for i, t in ipairs(variant.tensors) do
     t.name = (config.names or {})[i] or t.name
   end
 end
 
--- Renames the numbers of a variant that cute.bundle.number named.
+-- Sets the names of a variant's numbers to those given by cute.bundle.number.
 local function name_numbers(variant, config)
   for _, n in ipairs(variant.numbers) do
     local given = config[n.argument]
@@ -768,8 +773,8 @@ local function split(config)
   return args, opts
 end
 
--- Calls a grid's function with expressions in place of the extents. Returns the
--- grid, and a list of the leaves of the expressions: {argument, mode, C code}.
+-- Calls a grid function with expressions in place of the extents. Returns the
+-- grid as expressions, and a list of their leaves: {argument, mode, C code}.
 local function grid_function(f, roots, numbers, count)
   local by_argument = {}
   for _, r in ipairs(roots) do by_argument[r.argument] = r end
@@ -804,14 +809,15 @@ local function grid_function(f, roots, numbers, count)
   return grid, leaves
 end
 
--- Small integers, powers of two and their neighbours, to compare expressions
--- with the function that made them.
+-- Test values for expressions: small integers, powers of two and their
+-- neighbours. check_grid compares the expressions with the function that made
+-- them.
 local TRIED = {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65,
   100, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024, 1025,
   4095, 4096, 4097, 65535, 65536, 1 << 20}
 
--- Raises an error unless a grid's function returns what the expressions give,
--- for many integers.
+-- Raises an error if a grid function called with integers returns another grid
+-- than its expressions. Tries many integers.
 local function check_grid(name, f, grid, leaves, count)
   local seed = 1
   for round = 1, 400 do
@@ -922,8 +928,8 @@ function Session:add_kernel(name, k, args, opts, config)
       args[i] = moved_tensor(v, align, moved)
     end
   end
-  -- The launch is described before it runs, because the test needs the
-  -- contents of its tensors.
+  -- The launch is described before it runs, because the test needs the contents
+  -- that the tensors have before the launch.
   local variant, roots
   self.capture = setmetatable({}, {__newindex = function(_, _, l)
     variant, roots = describe.variant(name, {l}, {})
@@ -945,7 +951,7 @@ function Session:add_kernel(name, k, args, opts, config)
   self:keep(name, variant, false)
 end
 
---- Records a function of cute.bundle.add.
+--- Records a function that the script passed to cute.bundle.add.
 function Session:add(name, f, config)
   if self.capture or self.replay then
     fail(name, "the function calls cute.bundle.add while it is being recorded "
@@ -968,7 +974,7 @@ end
 -- Sessions
 ---------------------------------------------------------------------------
 
--- Records in session.zeroed the buffers of cute.ops's counters, which are 0
+-- Records in session.zeroed which buffers are counters of cute.ops: they are 0
 -- between launches. Returns a function that ends the recording.
 local function watch_counts(session)
   local calls = require "cute.ops.calls"
@@ -981,9 +987,9 @@ local function watch_counts(session)
   return function() calls.counts = counts end
 end
 
--- Returns how many blocks of a step run at once on the GPU that the simulator
--- models, if the kernel may wait for other blocks (it has a load ld.acquire
--- from global memory). Returns 0 for other kernels.
+-- Returns how many blocks of a step run at once on the simulated GPU. Returns 0
+-- for kernels whose blocks cannot wait for each other: they have no load
+-- ld.acquire, ld.relaxed or ld.cv from global memory.
 local function together(step, text, sm)
   if not text:find "ld%.acquire[%w.]*%.global"
     and not text:find "ld%.relaxed[%w.]*%.global"
@@ -997,8 +1003,8 @@ local function together(step, text, sm)
   return targets.clusters(targets.sms(sm), size, found.blocks) * size
 end
 
--- Returns the compiled form of a step's program. `known` has compiled programs
--- by CUDA C text.
+-- Returns the compiled form of a step's program. known[CUDA C text] has the
+-- forms that were compiled before.
 local function compiled(step, arch, known)
   local program = step.program
   local text, _, symbol, options = program:cuda(arch)
@@ -1015,7 +1021,8 @@ end
 
 --- Runs f, which runs the script, and returns the functions that it recorded.
 ---@param arch string
----@param o table {seconds = of checks, nil: none; tests = whether to keep data}
+---@param o table {seconds = limit of each check, or nil for no checks; tests =
+-- whether to keep data for tests}
 ---@param f fun()
 ---@return table[] functions
 function record.run(arch, o, f)

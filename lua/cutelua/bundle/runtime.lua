@@ -1,6 +1,7 @@
---- The code that all bundles have: the driver's functions, contexts, checks of
--- tensors, and launches. "bun_" and "BUN_" stand for the bundle's name. The
--- generated tables precede `code`; `types` precedes the tables.
+--- The C code that all bundles have: the driver's functions, contexts, checks
+-- of tensors, and launches. "bun_" and "BUN_" stand for the bundle's name. In
+-- the generated file, `types` comes first, then the generated tables, then
+-- `code`.
 local runtime = {}
 
 runtime.types = [==[
@@ -1040,7 +1041,8 @@ static int launch(uint64_t version, const Entry *e, const bun_tensor *const *t,
 }
 ]==]
 
---- The C function `workspace`, which bundles with workspaces have.
+--- The C function `workspace`, for bundles with functions that need a
+-- workspace.
 runtime.workspace = [==[
 static int workspace(uint64_t version, const Entry *e,
                      const bun_tensor *const *t, size_t *bytes) {

@@ -201,8 +201,8 @@ static int compare(const char *name, const Memory *m, int n, Call *c) {
 }
 ]==]
 
--- The C code before the cases, which names the quantities that bench()
--- measures.
+-- C code that precedes the test cases. With BUN_BENCH, it declares bench_now:
+-- the launch that bench() measures.
 local BENCH = [==[
 #ifdef BUN_BENCH
 static struct Bench {
@@ -471,8 +471,8 @@ local function list(v, n)
   return "{" .. table.concat(out, ", ") .. "}"
 end
 
--- For each type whose results a GPU may round differently: bits, exponent bits,
--- largest relative error.
+-- Types whose results a GPU may round differently: {bits, exponent bits,
+-- largest relative error}.
 local FLOATS = {bf16 = {16, 8, 3e-3}, f16 = {16, 5, 6e-4},
                 f32 = {32, 8, 2e-5}, f64 = {64, 11, 1e-13}}
 
@@ -487,7 +487,8 @@ local function constant(n, v)
   return n.dtype == "f32" and ("(float)%s"):format(text) or text
 end
 
--- Appends bytes to the data at a multiple of 64; returns their position.
+-- Appends bytes to the data, padded to a multiple of 64 bytes; returns their
+-- position.
 local function put(data, bytes)
   local at = data.at
   local padded = bytes .. ("\0"):rep(-#bytes % 64)
@@ -495,14 +496,14 @@ local function put(data, bytes)
   return at
 end
 
--- Returns a text such as "gemm 256x128, 512x128".
+-- Returns a title for a test, such as "gemm 256x128, 512x128".
 local function title(f, v, test)
   local out = {}
   for i, t in ipairs(test.tensors) do out[i] = table.concat(t.shape, "x") end
   return ("%s %s %s"):format(f.name, v.arch, table.concat(out, " "))
 end
 
--- Returns the C code of a case and its row in the table.
+-- Returns the C code of a test case, and its row in the table of cases.
 local function case_of(f, at, v, test, nth, data)
   local rows, tensors, passed = {}, {}, {}
   for i, t in ipairs(test.tensors) do

@@ -12,7 +12,7 @@ local runtime = require "cutelua.bundle.runtime"
 
 local write = {}
 
--- Element types with their numbers in a bundle, which never change.
+-- Element types in the order of their numbers in a bundle, which never change.
 local DTYPES = {"f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64",
   "u32", "u16", "u8", "e4m3", "e5m2", "tf32", "i4", "u4", "e2m1", "e3m2",
   "e2m3", "ue8m0", "b1", "boolean"}
@@ -37,8 +37,8 @@ function Writer:add(text, ...)
   self.out[#self.out + 1] = select("#", ...) > 0 and text:format(...) or text
 end
 
--- Adds a constant array and returns its name; "NULL" for an empty one. Equal
--- arrays are written once.
+-- Writes a constant array and returns its name; "NULL" for an empty array.
+-- Equal arrays are written once.
 function Writer:array(type, stem, rows)
   if #rows == 0 then return "NULL" end
   local text = table.concat(rows, ",\n  ")
@@ -62,8 +62,8 @@ end
 -- Code of kernels
 ---------------------------------------------------------------------------
 
--- Returns the index of a step's kernel in the table of kernels. Adds a new
--- kernel to the table.
+-- Returns the index of a step's kernel in the table of kernels, adding the
+-- kernel if it is new.
 function Writer:kernel(step)
   local code = step.code
   local big = step.cluster[1] * step.cluster[2] * step.cluster[3] > 8
@@ -77,7 +77,7 @@ function Writer:kernel(step)
   return self.kernel_at[key]
 end
 
--- Writes the packed cubins, each once.
+-- Writes the packed cubins; equal cubins are written once.
 function Writer:images()
   local at, rows = {}, {}
   for _, k in ipairs(self.kernels) do
@@ -116,8 +116,8 @@ end
 -- Tables of functions
 ---------------------------------------------------------------------------
 
--- Returns two numbers for v. A plain number gives the number and 0. A formula
--- gives 0 and the formula's index, counted from 1.
+-- Returns two numbers that represent v. A plain number v yields v and 0. A
+-- formula yields 0 and its index in the table of formulas, counted from 1.
 function Writer:formula(v)
   if not range.is_formula(v) then return v, 0 end
   local row = ("{INT64_C(%d), INT64_C(%d), %d, %d}"):format(v.a, v.b, v.c or 1,
@@ -129,16 +129,16 @@ function Writer:formula(v)
   return 0, self.formula_at[row]
 end
 
--- Returns two lists for a list v of n numbers and formulas: the first and the
--- second results of Writer:formula.
+-- Returns two lists that represent n numbers and formulas of list v: the first
+-- and the second results of Writer:formula.
 function Writer:formulas_of(v, n)
   local plain, by = {}, {}
   for i = 1, n do plain[i], by[i] = self:formula(v and v[i] or 0) end
   return plain, by
 end
 
--- Returns the index of tensor map m in the table of maps. Adds a new map to the
--- table.
+-- Returns the index of tensor map m in the table of maps, adding the map if it
+-- is new.
 function Writer:map(m)
   local extent, extent_by = self:formulas_of(m.extent, 5)
   local stride, stride_by = self:formulas_of(m.stride, 4)
@@ -291,8 +291,8 @@ end
 write.works = works
 
 -- Returns the parameters and the parameter names of a C function, without the
--- version: of the launch function or, with `query`, of the function that
--- returns the workspace's size.
+-- version. The C function is the launch function or, with `query`, the function
+-- that returns the workspace's size.
 local function parameters(f, query)
   local types, names = {}, {}
   local function add(type, name)
@@ -323,10 +323,11 @@ local function renamed(text, name)
 end
 write.renamed = renamed
 
--- Name of the bundle being written, whose length affects line breaks.
+-- Name of the bundle being written. Its length affects line breaks.
 local own_name = "bun"
 
--- Breaks a list of words into lines of at most 78 characters.
+-- Breaks a list of words into lines of at most 78 characters. The first line
+-- begins with `start`, and the last ends with `ending`.
 local function wrapped(start, words, ending)
   start = renamed(start, own_name)
   local lines, line = {}, start
@@ -343,14 +344,15 @@ local function wrapped(start, words, ending)
   return table.concat(lines, "\n")
 end
 
--- Returns the head of the function NAME_v, whose first parameter is the
+-- Returns the head of the function bun_NAME_v, whose first parameter is the
 -- version.
 local function head(name, types, ending)
   return wrapped(("int bun_%s_v("):format(name),
     {"uint64_t version", table.unpack(types)}, ending)
 end
 
--- Returns the declaration of NAME_v, and a function that passes it the version.
+-- Returns the declaration of NAME_v, and an inline function NAME that calls it
+-- with the header's version.
 local function declaration(name, types, names)
   return table.concat({head(name, types, ");"),
     wrapped(("static inline int bun_%s("):format(name), types, ") {"),
@@ -382,7 +384,8 @@ local function sizes_text(t)
   return table.concat(out, ", ")
 end
 
--- Returns the comment of a C function: the arguments that its variants accept.
+-- Returns the comment of a C function, which lists the arguments that its
+-- variants accept.
 local function comment(f)
   local lines = {("// %s"):format(f.name)}
   for _, v in ipairs(f.variants) do
@@ -408,7 +411,8 @@ local function declarations(f)
   return table.concat(out, "\n") .. "\n"
 end
 
---- Returns the C code of the 64 bits of a number, whose C code is `text`.
+--- Returns C code for the 64 bits of a number. `text` is the C code of the
+-- number.
 function write.bits(dtype, text)
   if dtype == "f32" or dtype == "f64" then
     return ("bits_of_%s(%s)"):format(dtype, text)
@@ -448,8 +452,8 @@ static uint64_t bits_of_@(TYPE v) {
 }
 ]]
 
--- Returns the C functions that convert floats to bits. Only those that bundle b
--- needs are included.
+-- Returns the C functions that convert floats to bits, as far as bundle b needs
+-- them.
 local function bit_functions(b)
   local used, out = {}, {}
   for _, f in ipairs(b.functions) do
@@ -510,7 +514,8 @@ local function arch_rows(archs)
   return rows
 end
 
---- Returns the text of N.h. `version` has 16 hexadecimal digits.
+--- Returns the text of the bundle's header file. `version` has 16 hexadecimal
+-- digits.
 function write.header(b, version)
   own_name = b.name
   local out = {("// %s.h: launch functions of GPU kernels, by cutelua %s. See "
@@ -522,7 +527,7 @@ function write.header(b, version)
   return renamed(table.concat(out, "\n"), b.name)
 end
 
---- Returns the text of N.c.
+--- Returns the text of the bundle's C file.
 function write.code(b)
   own_name = b.name
   local w = setmetatable({out = {}, arrays = {}, count = 0, kernels = {},

@@ -2,9 +2,9 @@
 -- of time and without a GPU.
 --
 -- The script runs on a driver without a GPU (core.dry_gpu), on which launches
--- do nothing. Each kernel that it launches becomes a job. The jobs are compiled
--- in parallel processes (cutelua.cache.pool) while the script goes on, and the
--- results are in the cache.
+-- do nothing. Each kernel that the script launches becomes a job. Parallel
+-- processes (cutelua.cache.pool) compile the jobs while the script goes on, and
+-- store the results in the cache.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local exit = require "cutelua.program.exit"
@@ -42,7 +42,7 @@ local VALUED = {["--arch"] = "archs", ["--sms"] = "sms", ["--into"] = "into",
 local COUNTS = {sms = 4096, jobs = 256}
 
 -- Parses a list of architectures separated by commas. Returns the names that
--- GPUs' drivers use, such as sm_90a for sm_90.
+-- the driver uses for GPUs of these architectures, such as sm_90a for sm_90.
 local function archs_of(text)
   local list, seen = {}, {}
   for word in (text .. ","):gmatch "([^,]*)," do
@@ -54,8 +54,9 @@ local function archs_of(text)
   return list
 end
 
---- Parses the words after `compile`. Returns the options, in which `script` is
--- the index of the script's word; nil and a message for invalid words.
+--- Parses the arguments after `compile`. Returns the options, in which `script`
+-- is the index of the script's name. Returns nil and a message if an argument
+-- is invalid.
 ---@param words string[]
 function main.options(words)
   local opt, i = {sms = 132, words = words}, 1
@@ -120,9 +121,9 @@ local function elsewhere(opt, arch)
   return n
 end
 
---- Runs the command in child processes for several architectures or for this
--- machine's GPU, because a process has only one driver. Returns the exit code,
--- or nil if no child process is needed.
+--- Runs the command in child processes, because a process has only one driver.
+-- It does so for several architectures, or for the architecture of this
+-- machine's GPU. Returns the exit code, or nil if no child process is needed.
 ---@param opt table
 ---@return integer?
 function main.whole(opt)
@@ -150,11 +151,12 @@ end
 local Session = {}
 Session.__index = Session
 
--- Stands for a compiled kernel that is not compiled yet. Reading a field other
--- than the first ones (resources, ptx ...) compiles the kernel at once.
+-- Metatable of a stand-in for a kernel that is not compiled yet. The fields
+-- that Session:defer sets can be read. Reading another field (resources, ptx
+-- ...) compiles the kernel at once.
 local Stub = {}
 
--- Replaces a CUBIN; the driver without a GPU does not read its bytes.
+-- Stands in for a CUBIN; the driver without a GPU does not read its bytes.
 local CUBIN = "\x7fELF" .. ("\0"):rep(60)
 
 function Stub.__index(t, k)
@@ -171,9 +173,9 @@ function Stub.__index(t, k)
   return t[k]
 end
 
--- Adds a job that compiles a kernel which a launch needs. Returns a Stub in
--- place of the compiled kernel, or nil for a kernel that the script compiles
--- for another purpose.
+-- Adds a job that compiles a kernel for a launch. Returns a Stub in place of
+-- the compiled kernel. Returns nil if the kernel must not be cached or is for
+-- another architecture, so that it is compiled at once.
 function Session:defer(source, opts)
   if opts.cache == false or opts.arch ~= self.arch then return nil end
   local key = table.concat({source, table.unpack(opts.options or {})}, "\0")
@@ -189,8 +191,8 @@ function Session:defer(source, opts)
                        arch = opts.arch, session = self, job = job}, Stub)
 end
 
---- Starts a session that collects the kernels of launches until finish(). On
--- failure, returns nil, a message and an exit code.
+--- Starts a session that collects the kernels of launches until Session:finish.
+-- On failure, returns nil, a message and an exit code.
 ---@param opt table
 function main.start(opt)
   local arch = opt.archs[1]
@@ -216,13 +218,13 @@ local function row(job)
 end
 
 -- Prints why kernels failed to compile, and why results were not cached.
--- Returns the number of failures, and whether results were not cached.
+-- Returns the number of failures, and whether some results were not cached.
 local function tell_failures(jobs)
   local failed, notes = 0, {}
   for _, job in ipairs(jobs) do
     if job.failed then
       failed = failed + 1
-      -- The second compilation reports errors by lines of the script.
+      -- Compiling again reports errors by lines of the script.
       local _, why
       if not job.died then _, why = jit.compile(job.source, job.opts) end
       report.tell(("cutelua: compile: kernel %s: %s"):format(job.name,
@@ -238,7 +240,7 @@ local function tell_failures(jobs)
   return failed, next(notes) ~= nil
 end
 
---- Compiles the kernels; returns the exit code.
+--- Waits until the collected kernels are compiled; returns the exit code.
 ---@param code integer the script's exit code
 function Session:finish(code)
   local _ <close> = self.pool

@@ -28,7 +28,7 @@ local function size(bytes)
 end
 
 -- Returns the open caches: the user's cache, and the image's cache if there is
--- one. If a cache cannot be used, prints the reason. verify: see
+-- one. Prints the reason if a cache cannot be used. verify: see
 -- core.cache_list.
 local function caches(verify)
   local list = {}
@@ -60,7 +60,7 @@ function main.describe(key)
   local arch, rest = (head or ""):match "^[^\n]*\n[^\n]*\n([^\n]*)\n(.*)$"
   local options = (rest or ""):gsub("name [^\n]*\n$", ""):gsub("\n", " ")
   local name = (source or ""):match "__global__[^;{]-([%a_][%w_]*)%s*%("
-  -- The text may have launch bounds between the type and the name.
+  -- The source may have launch bounds between the type and the name.
   if name and name:find "^__launch_bounds__" then
     name = source:match "__launch_bounds__%s*%b()%s*([%a_][%w_]*)%s*%("
   end

@@ -22,7 +22,7 @@ local function place_of(call, o)
 end
 
 -- Returns the job {source, name, arch, options} that compiles the kernel of a
--- launch on a GPU, or nil if the launch needs none.
+-- launch for a GPU, or nil if nothing has to be compiled.
 local function job_of(call, o)
   local k = call.kernel
   local device = place_of(rawget(k, "source") and call.values or call, o)
@@ -40,7 +40,7 @@ local function job_of(call, o)
 end
 
 -- Returns a pool that compiles kernels into the cache in parallel processes.
--- Returns nil without processes or without a cache; each launch then compiles
+-- Returns nil if there are no processes or no cache; each launch then compiles
 -- its own kernel.
 local function new_pool(n)
   local there, sys = pcall(require, "cute.sys")
@@ -51,10 +51,10 @@ local function new_pool(n)
   return require "cutelua.cache.pool".new(n)
 end
 
---- Prepares many launches. Parallel processes, one for each core of the
+--- Prepares many launches. A launch is a table with a call of a kernel and the
+-- options of call:compile. Parallel processes, one for each core of the
 -- computer, compile the kernels and store them in the cache of compiled
--- kernels. A kernel is compiled while the next ones are traced. A launch is a
--- table with a call of a kernel and the options of call:compile. Returns the
+-- kernels. A kernel is compiled while further kernels are traced. Returns the
 -- prepared launches in the same order.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
@@ -87,8 +87,9 @@ function many.compile_all(launches, opts)
       pool:add(job)
     end
   end
-  -- A compiler that crashes would also end this process. Other errors occur
-  -- again in the launches below, which explain them.
+  -- A compiler that crashed in a child would also end this process, so that
+  -- launch raises an error. Other errors occur again below, where each launch
+  -- compiles its kernel and explains them.
   if pool then
     pool:finish(function(job)
       if job.died then

@@ -1,8 +1,9 @@
 --- Compiles many kernels at once, in parallel processes. Each process takes the
 -- next job when it is idle, and the results are in the caches on disk.
 --
--- If a child dies, a new child compiles its job once more. If that child dies,
--- too, such as by a fault of the compiler, only this job fails.
+-- If a child process dies, a new child compiles its job once more. If that
+-- child dies, too, for example because the compiler crashes, only this job
+-- fails.
 local child = require "cutelua.tune.child"
 local core = require "cute.core"
 local report = require "cute.lang.report"
@@ -25,7 +26,8 @@ local function finish(job, a)
   end
 end
 
--- Gives jobs to idle children, and starts a child where there are too few.
+-- Gives waiting jobs to idle child processes. Starts a child if none is idle
+-- and the pool has fewer than its maximum.
 local function hand_out(p)
   while p.waiting[1] do
     local idle
@@ -55,8 +57,8 @@ local function done(p, c, a)
   p.done[#p.done + 1] = job
 end
 
--- Waits at most `seconds` for answers of children, and handles the answers.
--- Reports whether any arrived.
+-- Waits at most `seconds` for answers of child processes, and handles the
+-- answers. Reports whether any arrived.
 local function wait(p, seconds)
   local processes = {}
   for i, c in ipairs(p.children) do processes[i] = c.process end
@@ -91,17 +93,17 @@ end
 local Pool = {}
 Pool.__index = Pool
 
---- Returns a pool of at most n processes, none of which has started. Closing it
--- ends its processes.
----@param n? integer all cores when absent
+--- Returns a pool of at most n processes. Processes start when jobs arrive.
+-- Closing the pool ends its processes.
+---@param n? integer number of processes: one per core when absent
 ---@param into? string folder of an image's cache
 function pool.new(n, into)
   return setmetatable({count = 0, waiting = {}, done = {}, children = {},
                        most = n or child.cores(), into = into}, Pool)
 end
 
---- Adds a job {source, arch, options}, which begins as soon as a process is
--- idle: the caller can trace further kernels in the meantime.
+--- Adds a job {source, arch, options}. It starts as soon as a process is idle,
+-- so the caller can trace further kernels in the meantime.
 ---@param job table
 function Pool:add(job)
   -- Empties the cache's folder if other users could write to it. Children must

@@ -1,10 +1,12 @@
---- The child process that compiles for cutelua.cache.pool.
+--- The child process that compiles kernels for cutelua.cache.pool.
 --
--- A request is a line of fields separated by tabs: compile, target, folder of
--- an image's cache or "", options separated by \x1f, source text. In fields,
--- the letters after a backslash stand for characters (escape). The answer is
--- the word done, the seconds, "1" if the code was in a cache, and notes about
--- the caches. If the compilation fails, the answer is the word fail and the
+-- A request is a line of fields separated by tabs. The fields are: compile,
+-- target, folder of an image's cache or "", options separated by \x1f, source
+-- text. Tabs, line breaks and backslashes in a field are escaped by a backslash
+-- and a letter (worker.escape).
+--
+-- An answer has the fields: done, seconds, "1" if the code was in a cache,
+-- notes about the caches. If the compilation fails, the fields are: fail,
 -- message.
 local child = require "cutelua.tune.child"
 local core = require "cute.core"
@@ -15,17 +17,18 @@ local LETTER = {["\\"] = "\\\\", ["\n"] = "\\n", ["\t"] = "\\t",
                 ["\r"] = "\\r"}
 local CHARACTER = {["\\"] = "\\", n = "\n", t = "\t", r = "\r"}
 
---- Returns text as a field of a line.
+--- Escapes text so that it can be a field of a line.
 ---@param text string
 ---@return string
 function worker.escape(text) return (text:gsub("[\\\n\t\r]", LETTER)) end
 
---- Returns the text of a field.
+--- Returns the text that worker.escape converted to a field.
 ---@param field string
 ---@return string
 function worker.unescape(field) return (field:gsub("\\(.)", CHARACTER)) end
 
--- The line break ends a line of the compiler's output that may be unfinished.
+-- Prints an answer. The line break before it ends any unfinished line of the
+-- compiler's output.
 local function answer(...)
   io.stdout:write("\n", child.MARK, table.concat({...}, "\t"), "\n")
   io.stdout:flush()

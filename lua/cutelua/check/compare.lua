@@ -2,16 +2,17 @@
 -- in plain Lua.
 --
 -- A comparison is a table:
--- with: "reference" or "GPU".
+-- with: the origin of the expected values, "reference" or "GPU".
 -- tensor: name of the result.
 -- most: the largest relative error allowed (0: bits must be equal).
--- of: number of elements that were compared. count: number of wrong ones.
+-- of: number of elements that were compared.
+-- count: number of wrong elements.
 -- error: the greatest relative error.
 -- low, high: corners of the bounding box of all wrong elements.
--- first: the first wrong element: coord, got, want; and if its writer is known:
---   file, line, block, threads, and the name and value of the registers that
---   were stored.
--- pattern: sentences on the places and values of wrong elements
+-- first: the first wrong element: coord, got, want. If its writer is known, it
+--   also has file, line, block, threads, and the name and value of the
+--   registers that were stored.
+-- pattern: sentences on the positions and values of wrong elements
 --   (cutelua.bench.pattern).
 local core = require "cute.core"
 local cute = require "cute"
@@ -23,8 +24,7 @@ local source = require "cute.lang.source"
 
 local compare = {}
 
---- The largest relative error of a result that rounding explains, by element
--- type.
+--- Largest relative error that rounding explains, by element type of a result.
 compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
                      e4m3 = 8e-2, e5m2 = 1.6e-1}
 
@@ -32,7 +32,7 @@ compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
 -- Numbers
 ---------------------------------------------------------------------------
 
---- Returns the difference of two numbers, relative to |want| or to scale,
+--- Returns the difference of two numbers, relative to |want| or to `scale`,
 -- whichever is larger.
 function compare.distance(got, want, scale)
   if got == want or got ~= got and want ~= want then return 0 end
@@ -41,10 +41,9 @@ function compare.distance(got, want, scale)
   return d / math.max(math.abs(want), scale)
 end
 
---- Returns the root mean square of n numbers, in which infinities and NaNs do
--- not count.
+--- Returns the root mean square of n numbers. Infinities and NaNs are left out.
 ---@param n integer
----@param at fun(i: integer): number of 0 to n - 1
+---@param at fun(i: integer): number returns number i, from 0 to n - 1
 function compare.scale(n, at)
   local sum, count = 0, 0
   for i = 0, n - 1 do
@@ -58,7 +57,7 @@ end
 -- Comparisons
 ---------------------------------------------------------------------------
 
---- Returns a comparison to which no element was added yet.
+--- Returns a comparison that has no elements yet.
 ---@param with string
 ---@param tensor string
 ---@param most number
@@ -75,11 +74,11 @@ local function widen(c, coord)
   end
 end
 
---- Adds the next element to a comparison, and counts it if it differs.
+--- Adds the next element to a comparison, and counts it as wrong if it differs.
 ---@param c table of compare.begin
 ---@param at integer index in its buffer
 ---@param coord fun(): integer[]
----@param bits? boolean the bits differ and should not
+---@param bits? boolean true if the bits differ but must be equal
 function compare.note(c, at, coord, got, want, scale, bits)
   c.of = c.of + 1
   local d = compare.distance(got, want, scale)
@@ -91,12 +90,12 @@ function compare.note(c, at, coord, got, want, scale, bits)
   c.first = c.first or {at = at, coord = where, got = got, want = want}
 end
 
-local EXACT = 1e-6  -- tolerance of a pattern of values that must be equal
+local EXACT = 1e-6  -- tolerance for pattern rules that require equal values
 
---- Adds to a finished comparison of all elements how the wrong ones differ.
+--- Adds sentences on how the wrong elements differ to a finished comparison.
 ---@param c table
 ---@param shape integer[]
----@param got fun(at: integer): number the element with a row-major number
+---@param got fun(at: integer): number the element with row-major number `at`
 ---@param want fun(at: integer): number
 ---@param scale number as in compare.note
 function compare.describe(c, shape, got, want, scale)
@@ -159,7 +158,8 @@ local function threads_of(at)
 end
 
 --- Returns the last writer of an element, as fields of a comparison's `first`.
--- To find it, runs the launch again, from the memory that `restore` sets up.
+-- To find the writer, it runs the launch again, starting from the memory that
+-- `restore` sets up.
 ---@param restore fun(): integer
 ---@param program table
 ---@param launch table as core.sim_run takes it
@@ -187,7 +187,7 @@ function compare.writer(restore, program, launch, i, at)
           value = name and first + element % count}
 end
 
---- Adds the writer of a comparison's first wrong element to its fields.
+--- Adds the writer of the first wrong element to a comparison.
 function compare.add_writer(c, ...)
   for k, v in pairs(compare.writer(...)) do c.first[k] = v end
 end
@@ -197,10 +197,9 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns four values for a layout that begins at byte `offset` of a buffer:
--- the number of elements, a function from an element's number to its index in
--- the buffer, a function from the number to the coordinate, and the extents of
--- the coordinate. If the layout is unknown, the elements are all those of the
--- buffer.
+-- the number of elements; a function from an element's number to its index in
+-- the buffer; a function from the number to the coordinate; the extents of the
+-- coordinate. If the layout is unknown, all elements of the buffer are meant.
 local function elements(layout, buffer, offset)
   local first = offset * 8 // buffer.dtype.bits
   local ok, n = pcall(function() return layout and cute.size(layout) end)
@@ -213,8 +212,8 @@ local function elements(layout, buffer, offset)
          flat(layout.shape, {})
 end
 
--- Returns the layout of the tensor that is argument i of a launch; nil if the
--- argument is not a tensor, or if its layout cannot be parsed.
+-- Returns the layout of the tensor that is argument i of a launch. Returns nil
+-- if the argument is not a tensor, or if its layout cannot be parsed.
 local function layout_of(program, value, i)
   if value.tma then return core.tma_tensor(value.tma).layout end
   for _, m in ipairs(program.info.mems) do
@@ -227,9 +226,9 @@ end
 
 -- Returns a list of the tensors that a launch writes: {name =, buffer =, i =
 -- index of the argument, written =, and the results of elements(): n =, at =,
--- coord =, shape =}. With `all`, the list also has the other tensors, because a
--- reference may change them. The driver has memory of its own for the hidden
--- tensors in program.card.hidden.
+-- coord =, shape =}. With `all`, the list also has tensors that the launch only
+-- reads, because a reference may change them. Tensors in program.card.hidden
+-- are left out, because on a GPU the driver provides their memory.
 local function results_of(program, launch, all)
   local list, hidden = {}, program.card and program.card.hidden or {}
   for i, a in ipairs(program.info.args) do
@@ -270,8 +269,8 @@ local function why_not_exact(program, v)
   return name and ("%s (%s:%d)"):format(name, source.short(file), line)
 end
 
--- Calls f, which runs the launch, and returns copies of the results; memory is
--- then restored. Returns false and the error if f fails.
+-- Calls f, which runs the launch, and returns copies of the results. Then
+-- restores memory. Returns false and the error if f fails.
 local function after(restore, results, f)
   local out = {}
   local _, failed = memory.untouched(restore, function()
@@ -289,8 +288,8 @@ local function on_gpu(program, launch, device)
   device.dev:sync()
 end
 
--- Compares each result (got) with that of another run (want), and adds the
--- comparisons to v.compared. A difference makes the verdict "bug".
+-- Compares each result (got) with the same result of another run (want), and
+-- adds the comparisons to v.compared. A difference sets the verdict to "bug".
 local function add(v, with, results, got, want, most, writer)
   for i, r in ipairs(results) do
     local type_ = r.buffer.dtype.name
@@ -303,10 +302,10 @@ local function add(v, with, results, got, want, most, writer)
   end
 end
 
---- Compares a launch's results on the simulator with those of the GPU, if there
--- is one, and with a reference. Sets these fields of the verdict v: compared, a
--- list of comparisons; gpu, the GPU's name, or not_compared, the reason why
--- there was no GPU; inexact, the reason why the GPU's bits may differ.
+--- Compares a launch's results on the simulator with those of a GPU, if there
+-- is one, and with a reference. Sets fields of the verdict v: `compared` is a
+-- list of comparisons; `gpu` is the GPU's name; `not_compared` is the reason
+-- why no GPU was used; `inexact` is the reason why the GPU's bits may differ.
 ---@param v table a verdict without a bug
 ---@param program table
 ---@param launch table as core.sim_run takes it
@@ -329,8 +328,8 @@ function compare.launch(v, program, launch, o)
   for k, x in pairs(launch) do words[k] = x end
   words.sm = device and device.sm or launch.sm
   local writer = {restore, program, words}
-  -- As in the exploration of schedules, a try_wait fails only if its phase is
-  -- not complete, never by chance.
+  -- A try_wait fails only if its phase is not complete, never by chance, as in
+  -- the exploration of schedules.
   local decided = setmetatable({decided = true}, {__index = words})
   local stopped
   local ours = assert(after(restore, results, function()
@@ -366,8 +365,8 @@ function compare.launch(v, program, launch, o)
   end
 end
 
---- Returns a function that runs a launch with patches (of core.sim_run) and
--- reports whether the results agree with the reference.
+--- Returns a function that runs a launch with the patches `edits` (see
+-- core.sim_run) and reports whether the results agree with the reference.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param o table {reference: function, arguments: table, tolerance: number?}
@@ -405,8 +404,9 @@ end
 
 local function tuple(list) return ("(%s)"):format(table.concat(list, ",")) end
 
--- Returns text that says who wrote a wrong element: "written by thread 37 of
--- block (0,0,0), value 5 of tCrC, at gemm.lua:31"; nil if that is unknown.
+-- Returns text that names the writer of a wrong element: "written by thread 37
+-- of block (0,0,0), value 5 of tCrC, at gemm.lua:31". Returns nil if the writer
+-- is unknown.
 local function by_whom(f)
   if not f.line then return nil end
   local who = "an asynchronous copy"

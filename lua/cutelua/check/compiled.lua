@@ -1,5 +1,5 @@
---- Notes on a program's compiled code: descriptors that the compiler filled
--- only partly (cutelua.text.descriptors).
+--- Finds faults in a program's compiled code: descriptors of which the compiler
+-- wrote only a part (cutelua.text.descriptors).
 local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local descriptors = require "cutelua.text.descriptors"
@@ -7,15 +7,15 @@ local kernel = require "cute.lang.kernel"
 
 local compiled = {}
 
--- The first version of NVRTC in which the fault was not found: code that writes
--- only half of a descriptor.
+-- The first version of NVRTC without the fault. Older versions may write only
+-- half of a descriptor.
 local MENDED = 13.2
 
--- The notes of each program that was examined before.
+-- The notes on each program that was examined before.
 local seen = setmetatable({}, {__mode = "k"})
 
---- Returns a sentence for each unwritten half of a descriptor in a listing of
--- SASS. places: the lines of the script by line of the CUDA C.
+--- Returns a sentence for each unwritten half of a descriptor in a SASS
+-- listing. `places` maps lines of the CUDA C to lines of the script.
 ---@param listing {text: string[], at: (integer|false)[]}
 ---@param places table<integer, string>
 ---@param version string of NVRTC
@@ -32,9 +32,9 @@ function compiled.sentences(listing, places, version)
   return notes
 end
 
---- Returns notes on the code that NVRTC makes of a program for its target, from
--- sm_100 on. There are no notes without NVRTC and nvdisasm, for newer versions
--- of NVRTC, and for kernels in PTX.
+--- Returns notes on the code that NVRTC generates for a program. Only targets
+-- from sm_100 on and NVRTC versions with the fault are examined; PTX kernels
+-- are not. Without NVRTC or nvdisasm, there are no notes.
 ---@param program table
 ---@return string[]
 function compiled.notes(program)

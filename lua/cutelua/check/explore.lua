@@ -1,17 +1,18 @@
---- Explores every schedule of a launch: runs the simulator with prescribed
--- orders of turns. A turn is one scheduling step of a warp or an agent
--- (core/explore/interleave.h).
+--- Explores every schedule of a launch by running the simulator with prescribed
+-- sequences of turns. A turn is one scheduling step of a warp or of an agent,
+-- such as the TMA unit (core/explore/interleave.h).
 --
--- A run reports pairs of turns that could have been swapped, and for each pair
--- the prefix of a schedule that swaps them. All schedules reached this way are
--- run until no new order appears. Two schedules that differ only in commuting
--- turns count as one, and have the same hash. This is dynamic partial-order
--- reduction, with hashes of seen orders instead of sleep sets.
+-- A run reports pairs of turns that could have been swapped. For each pair it
+-- gives the prefix of a schedule that swaps them. All schedules reached this
+-- way are run until no new order of turns appears. Two schedules that differ
+-- only in commuting turns have the same hash and count as one order. This is
+-- dynamic partial-order reduction, with hashes of known orders instead of sleep
+-- sets.
 local core = require "cute.core"
 
 local explore = {}
 
---- Returns the first fault of a simulator run, which is the one to report.
+--- Returns the first fault in the report of a run; only this fault is reported.
 local function first_fault(found) return found.reports[1] end
 
 local function same_fault(a, b)
@@ -22,7 +23,7 @@ end
 local function at(x) return {file = x.file, line = x.line} end
 
 -- Adds to the result the cases that one run could not cover, such as other
--- values of the clock.
+-- values of the clock. `order` is what the run reported about its schedule.
 local function note_open(result, order, file, line)
   local function leave(why, place) result:leave(why, place) end
   if order.many then leave "many" end
@@ -34,7 +35,7 @@ local function note_open(result, order, file, line)
   if order.sums then result.sums = result.sums or at(order) end
 end
 
--- Adds that a run was stopped, and the line at which it was.
+-- Records in the result that a run was stopped, and the line where it stopped.
 local function leave_stopped(result, found)
   result:leave("stopped", {file = found.cut_file, line = found.cut})
 end
@@ -51,7 +52,7 @@ local function fail(result, found, cluster, turns)
 end
 
 -- Reports whether a run used the result of a try_wait outside of the wait loop
--- around that try_wait. The exploration is then not valid
+-- around that try_wait. If so, exploring such runs is not valid
 -- (core/decode/try_wait.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
@@ -61,9 +62,8 @@ local function strays(found)
 end
 
 -- Runs one cluster with a prescribed schedule. If the run leaves more than
--- `left` elements of outputs unwritten, runs it again with all clusters. `left`
--- is the number of elements that another schedule of the cluster left
--- unwritten.
+-- `left` output elements unwritten, runs it again together with all clusters.
+-- `left` is the number that another schedule of the cluster left unwritten.
 local function run_one(run, turns, order, left)
   local o = {turns = turns, unit = order.cluster}
   local found = run(o)
@@ -109,8 +109,8 @@ local function explore_cluster(result, run, order)
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
-      -- o.idle: the run polled without success, so its order is not counted.
-      -- Only schedules that swap two of its turns are explored.
+      -- o.idle: a warp polled without success in this run, so its order is not
+      -- counted. Only schedules that swap two of its turns are explored.
       add(o)
     elseif not known[o.hash] then
       known[o.hash] = true
@@ -128,8 +128,8 @@ end
 local Result = {}
 Result.__index = Result
 
--- Records the reason why a part of the schedules was not covered, and the Lua
--- line of that part. Each pair of reason and line is recorded once.
+-- Records why a part of the schedules was not covered, and the Lua line
+-- concerned. Each pair of reason and line is recorded once.
 function Result:leave(why, place)
   place = place or {}
   local key = ("%s %s:%s"):format(why, place.file, place.line)
@@ -153,7 +153,7 @@ function Result:is_spent()
 end
 
 -- Explores all schedules of a launch. With tries = true, the result of each
--- try_wait counts as a scheduling step of its own.
+-- try_wait counts as a separate scheduling step.
 local function explore_all(run, opts, tries)
   local result = setmetatable({
     runs = 1, orders = 1, results = 1, open = {}, seen = {}, most = opts.orders,
@@ -180,23 +180,29 @@ local function with_tries(run)
 end
 
 --- Explores all schedules of a launch. Returns a table with these fields:
--- verdict ("ok", "bug" or "incomplete"); orders; runs; results, the number of
--- different results of one cluster, or of all clusters if they communicate;
--- turns_run; blocks; found, the report of the first run; open, the parts that
--- were not covered. For a bug it also
--- has report, fault, and the options cluster, turns, tries and all, with which
--- `run` reproduces the bug.
+--   verdict    "ok", "bug" or "incomplete"
+--   orders     number of different orders of turns
+--   runs       number of runs of the simulator
+--   results    number of different results of one cluster, or of all clusters
+--              if they communicate
+--   turns_run  number of turns that were run
+--   blocks     number of blocks
+--   found      the report of the first run
+--   open       the parts that were not covered
+-- For a bug it also has report and fault, and cluster, turns, tries and all:
+-- the options with which `run` reproduces the bug.
 ---@param run fun(o: table): table runs the launch and restores memory
----@param opts {orders: integer, seconds: number, limit: number?} limit: of
--- core.clock
+---@param opts {orders: integer, seconds: number, limit: number?} limit: a time
+-- of core.clock at which the exploration stops
 function explore.all(run, opts)
   local result = explore_all(run, opts)
   if not result.strays then return result end
   return explore_all(with_tries(run), opts, true)
 end
 
---- Runs one schedule of a cluster together with the other clusters. If
--- `cluster` is nil, runs one schedule of all clusters.
+--- Runs a launch in which one cluster has the schedule `turns`. The other
+-- clusters run, too. If `cluster` is nil, `turns` is a schedule of all
+-- clusters.
 ---@param run fun(o: table): table
 ---@param turns string
 ---@param cluster? integer
@@ -215,8 +221,8 @@ end
 -- Number of bytes that encode a turn (a scheduling step) in a schedule.
 local WORD = 8
 
--- Splits a schedule, given as the text `turns`, into texts that each have
--- consecutive turns of one warp or agent.
+-- Splits a schedule (the text `turns`) into texts. Each has the consecutive
+-- turns of one warp or agent.
 local function pieces_of(turns)
   local list, last = {}, nil
   for i = 1, #turns, WORD do
@@ -228,9 +234,9 @@ local function pieces_of(turns)
   return list
 end
 
---- Shortens the schedule of a bug so that it has few switches between warps,
--- and updates the report. First shortens the schedule at its end as far as
--- possible, then tries to remove each piece.
+--- Shortens the schedule of a bug so that it switches less often between warps,
+-- and updates the report. First it cuts off as much of the schedule's end as
+-- possible, then it tries to remove each piece.
 ---@param run fun(o: table): table
 ---@param result table of explore.all, a bug
 function explore.shrink(run, result)

@@ -2,24 +2,24 @@
 -- `cutelua check SCRIPT` for all launches of a script.
 --
 -- A verdict is a table:
--- verdict: "ok": all schedules of these inputs were covered and have no fault;
---   "bug": see report, fault and schedule; "incomplete": open lists the parts
+-- verdict: "ok": all schedules for these inputs were covered and have no fault.
+--   "bug": see report, fault and schedule. "incomplete": `open` lists the parts
 --   that were not covered.
 -- kernel, blocks, turns (of one run), runs, seconds.
 -- orders: number of distinct orders of turns.
 -- results: number of distinct results; more than one is not a fault.
 -- differs: two lines whose order changes the results.
--- compared: comparisons of results with a GPU's and a reference's, empty if
---   there is neither (cutelua.check.compare). A difference is a bug, too. gpu:
---   the GPU's name; not_compared: the reason for no comparison.
+-- compared: comparisons of the results with those of a GPU and of a reference
+--   (cutelua.check.compare); empty if there is neither. A difference is a bug,
+--   too. gpu: the GPU's name; not_compared: why no GPU was used.
 -- sizes: {size =, verdict = a word, why =, of = the verdict table}, ... for
 --   other sizes. If the kernel rejects a size, verdict is "refused" and `why`
 --   the reason.
--- notes: sentences on behaviour on which the runs rely, although PTX does not
---   guarantee it, and on faults in compiled code (cutelua.check.compiled).
+-- notes: sentences about behaviour on which the runs rely although PTX does not
+--   guarantee it, and about faults in compiled code (cutelua.check.compiled).
 -- needs: after an ok with surgeon = true: which synchronisation is needed.
--- mend: after a bug with surgeon = true: a change of a line, or a new line,
---   that fixes the bug (cutelua.check.repair).
+-- mend: after a bug with surgeon = true: a changed or new line that fixes the
+--   bug (cutelua.check.repair).
 -- sums: a line whose float sums are added in no fixed order.
 -- found: the report of a run, if all schedules have the results of that run;
 --   found.redo puts these results into memory.
@@ -48,7 +48,7 @@ local function repair() return require "cutelua.check.repair" end
 local check = {}
 
 local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
--- The most seconds for the search for a repair that the user did not request.
+-- The longest search, in seconds, for a repair that the user did not request.
 local MENDING = 20
 
 local Verdict = {__closed = true}  -- see cute.lang.dependencies
@@ -63,8 +63,8 @@ local function both(o)
   return a == b and a or a .. " and " .. b
 end
 
---- For each reason why a part was not covered (the names are those of
--- cutelua.check.explore), a function that returns a sentence.
+--- Functions that return a sentence about a part that was not covered, by
+-- reason. The names of reasons are those of cutelua.check.explore.
 local WHY = {
   many = function()
     return "there are more warps and mbarriers than the check can track (4096)"
@@ -99,8 +99,8 @@ local WHY = {
   end,
 }
 
--- Adds to the text the comparisons with other results, and the reason if the
--- GPU's results were not compared.
+-- Adds the comparisons of the results to the text, or the reason why there was
+-- no comparison with a GPU.
 function Verdict:tell_compared(add)
   for _, c in ipairs(self.compared or {}) do
     for _, line in ipairs(compare.told(c)) do add(line) end
@@ -152,8 +152,8 @@ function Verdict:__tostring()
   return core.visible(table.concat(text, "\n"), true)
 end
 
--- Returns the turns of a schedule as "warp" or "warp:agent", and the source
--- line of each.
+-- Returns the turns of a schedule as "warp" or "warp:agent" texts, and the
+-- source line of each turn.
 local function plain_schedule(s)
   local out = {turns = {}, lines = {}, cluster = s.cluster}
   for i, turn in ipairs(s.turns) do
@@ -237,8 +237,8 @@ local function positive(name, v, default)
   return v
 end
 
---- Returns a launch whose runs on the simulator stop at the time `limit` of
--- core.clock; the report of a run that was stopped has `stopped`.
+--- Returns a copy of a launch whose runs on the simulator stop when core.clock
+-- reaches `limit`. The report of a stopped run has the field `stopped`.
 ---@param launch table as core.sim_run takes it
 ---@param limit number
 ---@return table
@@ -252,10 +252,10 @@ function check.until_time(launch, limit)
   return words
 end
 
---- Returns a function that runs a launch and restores memory: run {turns =,
--- unit =, edits =, budget =, ...} returns a report, whose `memory` is a
+--- Returns a function that runs a launch and then restores memory. run {turns
+-- =, unit =, edits =, budget =, ...} returns a report, whose `memory` is a
 -- checksum of memory after the run. If the first run has no options, its report
--- has `redo`, a function that puts the contents after that run into memory.
+-- has `redo`: a function that puts the contents after that run into memory.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@return fun(o: table): table
@@ -285,8 +285,8 @@ function check.runner(program, launch)
 end
 
 -- Wraps the function `run`. If a run without faults relies on behaviour that
--- PTX does not guarantee, the wrapper appends this to `notes`, once for each
--- pair of lines.
+-- PTX does not guarantee, the wrapper appends a sentence about it to `notes`,
+-- once for each pair of lines.
 local function watched(run, notes)
   local known = {}
   return function(o)
@@ -302,8 +302,8 @@ local function watched(run, notes)
   end
 end
 
--- Wraps run so that it reports a fault where the kernel relies on behaviour
--- that PTX does not guarantee.
+-- Wraps the function `run` so that relying on behaviour that PTX does not
+-- guarantee counts as a fault.
 local function strictly(run)
   return function(o)
     o.strict = true
@@ -327,8 +327,8 @@ local function verdict_of(result, name, opts, notes)
   return v
 end
 
--- If results in v.compared differ from a reference, returns a fault with the
--- line that wrote the first wrong element; else nil.
+-- If v.compared has a difference from a reference, returns a fault at the line
+-- that wrote the first wrong element; else nil.
 local function wrong_place(v)
   for _, c in ipairs(v.compared) do
     if c.count > 0 and c.with == "reference" then
@@ -340,13 +340,13 @@ end
 --- Checks every schedule of a launch, given in the form of core.sim_run.
 ---@param program table
 ---@param launch table
----@param opts? table {orders: integer, seconds: number, surgeon: boolean,
--- mend: boolean, reference: function, tolerance: number, gpu: boolean, limit:
--- number, early: function, trial: boolean}, mend: proposes a repair of a bug,
--- as surgeon does, in a part of the time; early(v): is called with a bug's
--- verdict before the search for a repair; trial: the schedule of a bug is not
--- shortened; limit: the time of core.clock at which it ends, before `seconds`
--- are over
+---@param opts? table {orders: integer, seconds: number, surgeon: boolean, mend:
+-- boolean, reference: function, tolerance: number, gpu: boolean, limit: number,
+-- early: function, trial: boolean}. mend: proposes a repair of a bug, as
+-- surgeon does, within a part of the time. early(v): called with a bug's
+-- verdict before the search for a repair. trial: does not shorten the schedule
+-- of a bug. limit: a time of core.clock at which the check ends even if
+-- `seconds` are not over
 ---@param arguments? table arguments of the reference
 ---@return table verdict
 function check.launch(program, launch, opts, arguments)
@@ -369,7 +369,7 @@ function check.launch(program, launch, opts, arguments)
       tolerance = opts.tolerance, gpu = opts.gpu, arguments = arguments})
   end
   if opts.surgeon and v.verdict == "ok" and not kernel.empty(launch.grid) then
-    -- An operation counts as needed if the launch, without this operation,
+    -- A synchronisation is needed if the launch without it has a fault or
     -- relies on behaviour that PTX does not guarantee.
     v.needs = repair().needs(notes[1] and run or strictly(run), program.fn,
                              bounds.limit)
@@ -382,7 +382,8 @@ function check.launch(program, launch, opts, arguments)
     local fault, now = v.fault or wrong_place(v), core.clock()
     local seconds = opts.surgeon and bounds.seconds
       or math.min(MENDING, bounds.seconds)
-    -- The other half of the command's time is for trials of edits.
+    -- Trials of edits (cutelua.check.main) get the other half of the command's
+    -- time.
     local limit = (opts.surgeon or not opts.limit) and bounds.limit
       or now + (bounds.limit - now) / 2
     v.mend = fault and (v.fault or judge)
@@ -414,8 +415,8 @@ end
 
 local WORST = {ok = 0, refused = 0, incomplete = 1, bug = 2}
 
--- Returns the call of kernel k, and the options, for one size. Raises an error
--- if the user's function `sizes` does not return them.
+-- Returns the call of kernel k for one size, and its options. Raises an error
+-- if the user's function `sizes` does not return both.
 local function call_at(k, size, opts)
   local list = opts.sizes(table.unpack(size))
   if type(list) ~= "table" then
@@ -437,8 +438,9 @@ end
 -- to the worst verdict of all sizes.
 ---@param v table
 ---@param k table the kernel
----@param opts table of Call:check: sizes(...) returns arguments and options of
--- a launch; tile: step of the extents; size: base of the odd sizes (2 tiles)
+---@param opts table options of Call:check. sizes(...) returns arguments and
+-- options of a launch; tile: step of the extents; size: base of the odd sizes
+-- (default: 2 tiles)
 function check.sizes(v, k, opts)
   local n = debug.getinfo(opts.sizes, "u").nparams
   local tile, base = {}, {}

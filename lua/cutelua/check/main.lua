@@ -1,6 +1,6 @@
 --- `cutelua check SCRIPT`: checks every launch of a script on the simulator
--- before it runs. A launch is checked once for each grid and each set of
--- numeric arguments, which includes the contents of integer tensors.
+-- before the launch runs. A launch is checked again only if its grid, its
+-- numeric arguments, or the contents of its integer tensors change.
 local check = require "cutelua.check"
 local cli = require "cutelua.program.cli"
 local compare = require "cutelua.check.compare"
@@ -23,7 +23,7 @@ local sys = require "cute.sys"
 
 local main = {}
 
---- After a bug, cutelua.program.main tries edits of the script.
+--- If true, cutelua.program.main tries edits of the script after a bug.
 main.repairs = true
 
 main.HELP = [==[
@@ -72,8 +72,9 @@ local FLAGS = {["--json"] = "json", ["--surgeon"] = "surgeon",
   ["--help"] = "help", ["-h"] = "help"}
 local COUNTS = {orders = literal.whole, seconds = literal.decimal}
 
---- Parses the words after `check`. Returns the options, in which `script` is
--- the index of the script's word; nil and a message for invalid words.
+--- Parses the arguments after `check`. Returns the options, in which `script`
+-- is the index of the script's name. Returns nil and a message if an argument
+-- is invalid.
 function main.options(words)
   local opt, i = {}, 1
   while words[i] and words[i]:sub(1, 1) == "-" do
@@ -111,7 +112,8 @@ function main.options(words)
   return opt
 end
 
--- The largest number of runs of one launch when an edit is tried.
+-- The largest number of simulator runs that check a launch when an edit of the
+-- script is tried.
 local TRIED = 200
 
 local Session = {}
@@ -130,8 +132,8 @@ local function read_schedule(name)
   return warp_schedule.parse(text, core.visible(name))
 end
 
---- Starts a session of checks, which watches launches. On failure, returns nil,
--- a message and an exit code.
+--- Starts a session that checks the launches of a script. On failure, returns
+-- nil, a message and an exit code.
 function main.start(opt)
   local s = setmetatable({opt = opt, nth = 0, checked = 0,
                           worst = 0, stop = {}, out = io.stdout, last = {},
@@ -171,8 +173,8 @@ end
 -- A launch may exceed the time limit by this fraction of the limit.
 local GRACE = 0.1
 
---- Runs a launch for the script after its check. If the check kept the result
--- of a run, restores this result instead of running again.
+--- Runs a launch for the script after its check. If the check kept the results
+-- of a run, restores these results instead of running again.
 function Session:run(program, launch)
   launch.fidelity = self.show_fidelity and true or nil
   local known = self.found
@@ -186,7 +188,7 @@ function Session:run(program, launch)
   return found
 end
 
--- From now on, prints the fidelity of each launch after its verdict.
+-- Makes the session print the fidelity of each later launch after its verdict.
 function Session:print_fidelity()
   self.show_fidelity = self.show_fidelity or fidelity.printer(
     self.opt.json and "json" or "text", self.out)
@@ -201,8 +203,8 @@ function Session:run_limited(program, launch)
   return found
 end
 
--- Reports that the time limit was reached before the script ended, and ends the
--- script.
+-- Reports that the time limit was reached before the script ended. Then ends
+-- the script.
 function Session:late()
   self:count "incomplete"
   if self.told_late then error(self.stop, 0) end
@@ -220,15 +222,15 @@ function Session:late()
   error(self.stop, 0)
 end
 
--- The largest number of different integer contents with which one launch is
--- checked.
+-- The largest number of different contents of integer tensors with which one
+-- launch is checked.
 local MOST = 16
 local INTEGER = "^[iu]%d"
 
--- Returns a key for a launch, and a checksum of the integers that the launch
--- reads. Launches with different keys are checked separately. The integers are
--- indices, counters and flags, which control a kernel; float contents are
--- ignored.
+-- Returns a key for a launch, and a checksum of the integer tensors that the
+-- launch reads. Launches with different keys or checksums are checked
+-- separately. Integer tensors hold indices, counters and flags, which control a
+-- kernel; contents of float tensors are ignored.
 local function key_of(program, launch)
   local words, sum, nth = {tostring(program.fn), tostring(launch.pdl),
     table.concat(launch.grid, ","), table.concat(launch.block, ",")}, 0, {}
@@ -247,8 +249,8 @@ local function key_of(program, launch)
   return table.concat(words, ";"), sum
 end
 
--- Writes to the standard output that the session had at its start; a failure is
--- reported at the end.
+-- Writes to the standard output that the session had at its start.
+-- Session:finish reports a failure to write.
 function Session:write(...)
   local ok, why = self.out:write(...)
   if ok then ok, why = self.out:flush() end
@@ -283,8 +285,8 @@ function Session:replay(program, launch)
   return check.replay(program, launch, self.kept)
 end
 
--- Reports whether to check a launch. The same launch is checked once, and with
--- at most MOST different integer contents.
+-- Reports whether to check a launch. A launch with a known key (see key_of) is
+-- checked again only for new integer contents, at most MOST times.
 function Session:wants(program, launch)
   local name = program.info.name
   self.names[name] = true
@@ -301,8 +303,9 @@ function Session:wants(program, launch)
   return true
 end
 
--- Returns the options for check.launch: those of the command, the time at which
--- the check ends, and the function that gets a bug before its repair is known.
+-- Returns the options for check.launch: the options of the command; `limit`,
+-- the time at which the check ends; and `early`, which gets the verdict on a
+-- bug before its repair is known.
 function Session:bounds(program, launch)
   local found = self.opt.findings
   return setmetatable({limit = self.limit, early = found and function(v)
@@ -344,15 +347,15 @@ function Session:count(verdict)
   if self.worst ~= 1 and code ~= 0 then self.worst = code end
 end
 
---- Ends the script after an error of the script; the session's exit code is
--- then 1.
+--- Ends the script after an error of the script, and sets the session's exit
+-- code to 1.
 function Session:fail()
   self.worst = 1
   error(self.stop, 0)
 end
 
--- Records, for each buffer that a launch writes, the launch and the contents of
--- memory before the launch.
+-- For each buffer that a launch writes, records the launch and how to restore
+-- the memory contents before it.
 function Session:note(program, launch)
   local last
   for i, v in ipairs(launch.args) do
@@ -371,8 +374,8 @@ function Session:sizes(list, tile)
   return sizes.around(list[1], tile)
 end
 
---- Calls f, which runs one size of a lesson. A bug there does not stop the
--- other sizes.
+--- Calls f, which runs one size of a lesson. After a bug at this size, the
+-- lesson continues with the other sizes.
 function Session:attempt(size, f)
   if not self.tried then return f() end
   local worst = self.worst
@@ -387,8 +390,8 @@ function Session:attempt(size, f)
   if ok or why == self.stop then self:count(one.verdict) end
 end
 
--- The class of verdicts on the results of a lesson: did they agree with its
--- reference?
+-- Metatable of verdicts on a lesson's results, which say whether the results
+-- agree with the lesson's reference.
 local Verified = {}
 Verified.__index = Verified
 
@@ -410,8 +413,8 @@ function Verified:json()
                       message = self.wrong or self.how, compared = list}
 end
 
---- Records the verdict of a lesson on its results: {ok =, how =, wrong =,
--- compared =}.
+--- Records a verdict on a lesson's results: {ok =, how =, wrong =, compared =};
+-- see lessonlib.verified.
 function Session:verified(o)
   setmetatable(o, Verified)
   o.verdict = o.ok and "ok" or "bug"
@@ -440,8 +443,8 @@ function Session:nothing()
   return sign.no_such("kernel launched", self.opt.kernel, self.names, "check")
 end
 
--- Reports, for each kernel, how many launches were not checked because there
--- were too many different integer contents.
+-- Reports how many launches of each kernel were not checked because their
+-- integer tensors had too many different contents.
 function Session:tell_left()
   local names = {}
   for name in pairs(self.left) do names[#names + 1] = name end

@@ -1,16 +1,19 @@
 --- Alternative operands of synchronisation operations, which the surgeon
--- (cutelua.check.repair) tries as fixes of a bug: the parity of a wait, bytes
--- and arrivals that an mbarrier counts, a stage, a rank, a mask, the thread
--- count of a barrier, and numbers in the computation of these. A candidate is
--- a patch of one operand (core/decode/patch.h), its description, and its
--- priority.
+-- (cutelua.check.repair) tries as fixes of a bug. It varies the parity of a
+-- wait, the bytes and arrivals that an mbarrier counts, stages, ranks and
+-- masks, and the thread count of a barrier. It also varies constants from which
+-- such operands are computed. A candidate is a patch of one operand
+-- (core/decode/patch.h), its description, and its priority.
 local operands = {}
 
--- Priorities of candidates, in the order in which they are tried: a value that
--- the fault names (SAID), a usual value (PLAIN), an operand of another
--- instruction (SAME), another mbarrier or block (PLACE), a computed index in a
--- ring or cluster (RING), data in another stage (DATA), a changed constant
--- (NUMBER).
+-- Priorities of candidates, in the order in which they are tried:
+--   SAID    a value that the fault names
+--   PLAIN   a usual value
+--   SAME    an operand of another instruction
+--   PLACE   another mbarrier or block
+--   RING    a computed index in a ring or cluster
+--   DATA    data in another stage
+--   NUMBER  a changed constant
 local SAID, PLAIN, SAME, PLACE, RING, DATA, NUMBER = 1, 2, 3, 4, 5, 6, 7
 
 local function edit(o, from, steps, more)
@@ -38,7 +41,7 @@ function operands.of(site, role)
   end
 end
 
--- Returns the integers of a set as a list of runs {first, last} of consecutive
+-- Returns a set of integers as a list of runs {first, last} of consecutive
 -- integers.
 local function runs_of(set)
   local list, out = {}, {}
@@ -53,8 +56,8 @@ local function runs_of(set)
 end
 
 -- Returns the ranges of mbarriers that the lines of a kernel use: {mem = one of
--- here.mems, lo, hi}, each once. Constant indices form a range if one line uses
--- them with the same arrival count.
+-- here.mems, lo, hi}. Each range is listed once. Constant indices form a range
+-- if one line uses them with the same arrival count.
 local function ranges_of(here)
   local list, known, mems, lines = {}, {}, {}, {}
   local function add(m, lo, hi)
@@ -88,12 +91,12 @@ local function is_inside(a, b)
   return a ~= b and a.mem == b.mem and a.lo >= b.lo and a.hi <= b.hi
 end
 
---- Returns the rings of mbarriers: arrays whose mbarriers are used in turn.
--- They are found from lines that initialise several mbarriers with the same
--- arrival count, and from lines that may wait or arrive at several mbarriers,
--- by the known range of the index. Each ring is a table {mem = ref, name, lo,
--- n}. A single mbarrier inside a ring is not a ring of its own, and a range
--- that consists of rings is omitted.
+--- Returns the rings of mbarriers: arrays whose mbarriers are used in turn,
+-- each as {mem = ref, name, lo, n}. A ring is found from lines that initialise
+-- several mbarriers with the same arrival count. It is also found from lines
+-- that may wait or arrive at several mbarriers: their index has a known range.
+-- A single mbarrier inside a ring is not a separate ring, and a range that
+-- consists of several rings is not a ring.
 ---@param here table
 ---@return table[]
 function operands.rings(here)
@@ -129,8 +132,8 @@ local function ring_of(here, o)
   return best
 end
 
---- Returns as text which mbarrier of a ring the n-th use takes: "full + 3 + n %
--- 4".
+--- Returns text for the mbarrier of a ring that the n-th use selects: "full + 3
+-- + n % 4".
 ---@param o {name: string, base: integer, count: integer}
 ---@return string
 function operands.at_ring(o)
@@ -184,7 +187,7 @@ end
 local ROLES = {}
 
 -- Returns plausible thread counts of a barrier in a block of `threads` threads:
--- multiples of 32 up to 128, multiples of 128, and the whole block.
+-- 32, 64, 96, 128, multiples of 128, and the whole block.
 local function counts_of(threads)
   local list = {}
   for n = 32, threads, 32 do
@@ -212,8 +215,9 @@ local function arrivals_of(here)
   return list
 end
 
---- Returns the numbers of bytes that copies deliver to an mbarrier: for each
--- line, and for all lines together. They are sorted, so the total is last.
+--- Returns the numbers of bytes that copies deliver to an mbarrier: one number
+-- for each line, and the total of all lines. They are sorted, so the total is
+-- last.
 function operands.bytes_of(here, mem)
   local list, lines, known, all = {}, {}, {}, 0
   for _, s in ipairs(here.sites) do
@@ -234,7 +238,8 @@ end
 
 -- Adds candidates for the operand `parity` of a wait.
 function ROLES.parity(o, add, here, i)
-  if o.type ~= "i32" and o.type ~= "u32" then return end  -- a token
+  -- skip a token, which is no parity
+  if o.type ~= "i32" and o.type ~= "u32" then return end
   add(PLAIN, edit(o, "self", {{"xor", 1}}), "the other parity of mbarrier_wait")
   local slot = operands.of(here.sites[i], "slot")
   local r = slot and ring_of(here, slot)
@@ -286,9 +291,9 @@ local CALLS = {["mbarrier.wait"] = "mbarrier_wait",
                ["mbarrier.expect_tx"] = "mbarrier_arrive_and_expect_tx",
                ["cp.async.mbarrier.arrive"] = "cp_async_mbarrier_arrive_noinc"}
 
--- Calls each(by, words) for steps in a ring of n stages, the smallest ones
--- first. `by` is the number of stages to add, modulo n; `words` describes the
--- step.
+-- Calls each(by, words) for each possible distance in a ring of n stages, the
+-- smallest distances first. `by` is the number of stages to add, modulo n;
+-- `words` describes the distance, such as "1 stage earlier, of 4".
 local function stages(n, each)
   for d = 1, math.min(n - 1, 3) do
     local words = d == 1 and "1 stage" or d .. " stages"
@@ -397,7 +402,7 @@ function ROLES.mask(o, add, here)
 end
 
 -- Returns the numbers of stages that a shared-memory object may have: the
--- lengths of rings of mbarriers, and the last extent of its layout.
+-- lengths of rings of mbarriers, and the last extent of the object's layout.
 local function stages_of(here, m)
   local list, known = {}, {}
   local function add(n)
@@ -411,8 +416,8 @@ local function stages_of(here, m)
   return list
 end
 
--- Adds candidates for the operand that addresses data in shared memory: the
--- same data in another stage.
+-- Adds candidates for an operand that addresses data in shared memory: the
+-- address of the same data in another stage.
 function ROLES.place(o, add, here, i)
   local s = here.sites[i]
   local m
@@ -460,8 +465,8 @@ local function near(list, known, n, least)
   if n >= least and not known[n] then known[n], list[#list + 1] = true, n end
 end
 
--- Returns the values that a repair may try in place of an expression's
--- constant.
+-- Returns the values that a repair may try in place of constant c of an
+-- expression.
 local function others_of(c, here)
   local list, known = {}, {[c.value] = true}
   local least = (c.op == "mod" or c.op == "div") and 1 or -1
@@ -483,7 +488,7 @@ end
 local SIGN = {add = "+", sub = "-", mod = "%", div = "//", xor = "~", eq = "=="}
 
 -- Adds candidates for constants in the computation of stages, parities and
--- ranks: they may be wrong by one, for example.
+-- ranks. Such a constant may be off by one, for example.
 local function numbers(here, add)
   for _, c in ipairs(here.numbers or {}) do
     for _, n in ipairs(others_of(c, here)) do
@@ -505,9 +510,9 @@ end
 
 --- Calls add(site, when, edit, words, ring, group) for all alternatives to
 -- operands of here.sites. `when` is the priority: smaller values are tried
--- first. Patches of one line with the same words form one candidate for each
--- ring. Patches with the same group and words form one candidate, wherever
--- they are. `here` is a table {sites = the kernel's instructions, mems =,
+-- first. Patches of one line with the same words form one candidate per ring.
+-- Patches of one group with the same words form one candidate even if their
+-- lines differ. `here` is a table {sites = the kernel's instructions, mems =,
 -- numbers =, threads =, ctas =, fault =}.
 ---@param here table
 ---@param add fun(site: table, when: integer, edit: table, words: string?)

@@ -1,6 +1,6 @@
---- Times a launch without synchronisation operations that are not needed: on
--- the GPU, where all variants run in turn, or by the model
--- (cutelua.profile.estimate).
+--- Times a launch without the synchronisation operations that are not needed.
+-- The times come from the GPU, which runs all variants in turn, or else from
+-- the model of cutelua.profile.estimate.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local measure = require "cutelua.bench.measure"
@@ -10,7 +10,7 @@ local report = require "cute.lang.report"
 
 local redundant_sync = {}
 
--- Returns a copy of the program for which nothing is compiled or loaded yet.
+-- Returns a copy of the program without its compiled or loaded code.
 local function anew(program)
   local p = {}
   for k, v in next, program do p[k] = v end
@@ -54,8 +54,8 @@ local function measured(program, launch, edits, device)
   return times
 end
 
--- Calls f and returns its results, or nil and the reason. A failed measurement
--- does not end a check; Ctrl-C does.
+-- Calls f and returns its results, or nil and the reason of its failure. A
+-- failed measurement does not end a check, but Ctrl-C does.
 local function attempt(f, ...)
   local ok, out, more = pcall(f, ...)
   if ok then return out, more end
@@ -81,9 +81,9 @@ local function estimated(program, launch, edits)
   return times, card, why
 end
 
---- Returns the seconds that a launch takes: at index 0 unchanged, at index i
--- with the i-th list of patches. Also returns the method, in words. Raises
--- only on Ctrl-C.
+--- Returns the seconds that a launch takes: at index 0 for the unchanged
+-- launch, at index i with the i-th list of patches. Also returns the method, in
+-- words. Raises an error only on Ctrl-C.
 ---@param program table
 ---@param launch table as core.sim_run takes it
 ---@param edits table[][]

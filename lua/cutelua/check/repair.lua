@@ -23,7 +23,7 @@ local BOUNDS = {orders = 200, seconds = 5}
 
 local function key_of(s) return s.file .. ":" .. s.line end
 
--- STRENGTH ranks memory orders from the weakest on; STRONGEST is the strongest
+-- STRENGTH ranks memory orders, the weakest first. STRONGEST is the strongest
 -- order that each kind of access can have.
 local STRENGTH = {relaxed = 1, acquire = 2, release = 3, acq_rel = 4}
 local STRONGEST = {ld = "acquire", st = "release", atomic = "acq_rel",
@@ -38,8 +38,8 @@ end
 local function at(s) return ("%s:%d"):format(source.short(s.file), s.line) end
 
 -- Returns the synchronisation operations of a kernel by line: {op, file, line,
--- sites = the instructions}. An arrival at the cluster's barrier belongs to the
--- wait after it.
+-- sites = the instructions}. An arrival at the cluster's barrier is part of the
+-- wait that follows it.
 local function operations(sites)
   local list, known, arrivals = {}, {}, {}
   for _, s in ipairs(sites) do
@@ -82,8 +82,8 @@ local function edits_of(o, how, as)
   return list
 end
 
---- Returns the patches that remove an operation that repair.needs examines; a
--- memory order becomes relaxed.
+--- Returns the patches that remove operation o, an entry of operations(). A
+-- memory order is not removed; it becomes relaxed.
 ---@param o table
 ---@return table[]
 function repair.without(o)
@@ -91,8 +91,8 @@ function repair.without(o)
   return edits_of(o, "drop")
 end
 
---- Returns a function like run that also applies the patches `edits`. A call's
--- own patches (o.edits) are applied after `edits`.
+--- Returns a function like `run` that also applies the patches `edits`. The
+-- caller's own patches (o.edits) are applied after `edits`.
 ---@param run fun(o: table): table
 ---@param edits table[]
 ---@return fun(o: table): table
@@ -109,8 +109,9 @@ end
 
 local edited = repair.edited
 
--- Explores a launch with patches. Returns "ok", "bug" and the fault, "differs"
--- (the results are not those of `memory`) or "incomplete".
+-- Explores a launch with patches. Returns "ok"; or "bug" and the fault; or
+-- "differs" if the results are not those of `memory`, a checksum; or
+-- "incomplete".
 local function verdict(run, edits, memory, limit)
   local changed = edited(run, edits)
   local result = explore.all(changed, {orders = BOUNDS.orders,
@@ -126,14 +127,14 @@ end
 -- Needed operations
 ---------------------------------------------------------------------------
 
---- Examines each synchronisation operation of a launch: removes each barrier,
--- wait, fence and memory order in turn, and weakens those that are needed.
--- Returns a list of {file, line, words, need = "needed", "not needed",
--- "unknown", fault, weaker = words}.
+--- Examines each synchronisation operation of a launch. It removes each
+-- barrier, wait, fence and memory order in turn, and tries weaker forms of
+-- needed ones. Returns a list of {file, line, words, need = "needed", "not
+-- needed" or "unknown", fault, weaker = words}.
 ---@param run fun(o: table): table runs a launch that is ok
 ---@param fn any the traced function
----@param limit? number of core.clock: operations not examined by then are
--- unknown, and the list is `late`
+---@param limit? number a time of core.clock: operations not examined by then
+-- are "unknown", and list.late is true
 ---@return table[]
 function repair.needs(run, fn, limit)
   local memory, list = run({}).memory, {}
@@ -157,8 +158,8 @@ function repair.needs(run, fn, limit)
   return list
 end
 
--- Returns the patches that remove all operations in a list of entries of
--- repair.needs.
+-- Returns the patches that remove all operations of a list, whose entries are
+-- those of repair.needs.
 local function all_of(list)
   local edits = {}
   for _, n in ipairs(list) do
@@ -170,7 +171,7 @@ end
 
 -- Returns a minimal subset of `others` whose removal, together with operation
 -- n, causes a fault. fails(list) reports whether removing the operations of
--- `list` causes one.
+-- `list` causes a fault.
 local function conflict(others, n, fails)
   local set = table.move(others, 1, #others, 1, {})
   for i = #set, 1, -1 do
@@ -180,13 +181,14 @@ local function conflict(others, n, fails)
   return set
 end
 
---- Finds a set of operations that can be removed together, among those of
--- repair.needs that are not needed. Sets list.together to this set. An
--- operation that can be removed alone, but not together with that set, gets
+--- Finds a set of operations that can be removed together, among the operations
+-- that repair.needs reports as not needed. Sets list.together to this set. An
+-- operation that can be removed alone, but not together with the set, gets
 -- `one_of`: a list of entries, at least one of which must stay.
 ---@param list table[]
 ---@param run fun(o: table): table
----@param limit? number of core.clock: then the list is `late`, without sets
+---@param limit? number a time of core.clock: if it is reached, list.late is
+-- true and there are no sets
 function repair.sets(list, run, limit)
   local memory, together, apart = run({}).memory, {}, {}
   local function is_late()
@@ -224,7 +226,7 @@ end
 ---@param program table
 ---@param launch table
 ---@param on_gpu? boolean false: use the model
----@param limit? number of core.clock
+---@param limit? number a time of core.clock at which the search for sets ends
 function repair.gains(list, run, program, launch, on_gpu, limit)
   local unneeded, edits = {}, {}
   local together = repair.sets(list, run, limit)
@@ -254,8 +256,8 @@ end
 
 local NUMBERS = {"one", "two", "three", "four", "five"}
 
--- Returns the text that says whether an operation is needed: "needed", or "one
--- of these two is needed, this or gemm.lua:7".
+-- Returns text that says whether an operation is needed: "needed", or "one of
+-- these two is needed, this or gemm.lua:7".
 local function need_told(n)
   if not n.one_of then return n.need end
   local others = {}
@@ -296,16 +298,16 @@ end
 
 local VALUES = {["vset"] = true, ["vget"] = true, ["var"] = true}
 
--- Reports whether the order of an instruction and a synchronisation operation
--- can matter. It cannot for instructions that only compute values or use
--- registers.
+-- Reports whether an instruction's position before or after a synchronisation
+-- operation can matter. It cannot for instructions that only compute values or
+-- use registers.
 local function matters(s)
   return s.class ~= "value" and not sync.is_order(s.op) and not VALUES[s.op]
     and s.op ~= "cluster.arrive"
 end
 
 -- Iterates over the instructions that do more than compute a value. Each step
--- gives an instruction, and true if the instruction ends a region: a loop, or
+-- yields an instruction, and whether the instruction ends a region: a loop, or
 -- the first part of a branch with an else. The end of an `if` is omitted.
 local function steps(sites)
   return coroutine.wrap(function()
@@ -325,8 +327,8 @@ local function steps(sites)
   end)
 end
 
--- Returns the points where an operation can be inserted: before each line with
--- an effect, in the order of the trace, and at the end of each region.
+-- Returns the points where an operation can be inserted, in the order of the
+-- trace: before each line with an effect, and at the end of each region.
 local function places(sites)
   local list, known, before, op = {}, {}, nil, nil
   for s, ends in steps(sites) do
@@ -350,8 +352,7 @@ local function places(sites)
   return list
 end
 
--- Returns all instructions of `sites` that do not belong to the operation
--- `gone`.
+-- Returns the instructions of `sites` without those of the operation `gone`.
 local function left(sites, gone)
   if not gone then return sites end
   local refs, list = {}, {last = sites.last}
@@ -362,8 +363,8 @@ local function left(sites, gone)
   return list
 end
 
--- Appends to `list` the patches that insert an operation before the instruction
--- `ref`, after the operation o.first if there is one.
+-- Appends to `list` the patches that insert operation o before the instruction
+-- `ref`. If o.first exists, the patches insert o.first before o.
 local function insert(list, ref, o)
   if o.first then insert(list, ref, o.first) end
   list[#list + 1] = {ref = ref, how = "before", op = o.op, imm = o.imm,
@@ -397,8 +398,9 @@ local function map_places(sites)
   return list
 end
 
--- Reports whether operation o is usual at point p: a barrier after waits and
--- fences, a fence before a barrier, expect_tx before the copy.
+-- Reports whether operation o is usual at insertion point p. Usual are a
+-- barrier after a wait or a fence, a fence before a barrier, and expect_tx
+-- before a copy.
 local function is_usual(p, o)
   if o.op == "mbarrier.expect_tx" then
     return p.op ~= nil and p.op:find "%.load$" ~= nil
@@ -409,9 +411,10 @@ local function is_usual(p, o)
   return o.op == "fence" and p.op == "bar.sync"
 end
 
--- Returns the insertion points in the order of trying: first the usual points
--- for the operation, then points by their distance from the fault's lines,
--- those just before a line first.
+-- Returns the insertion points in the order in which to try them. The usual
+-- points for operation o come first. Then points are ordered by their distance
+-- from the lines of the fault; at equal distance, points before such a line
+-- come first.
 local function in_turn(list, fault, o)
   local function far(p)
     local d = math.huge
@@ -439,12 +442,13 @@ end
 ---------------------------------------------------------------------------
 
 -- The largest number of instructions of a warp in a trial run. A patched kernel
--- that spins beyond this limit does not count as fixed.
+-- that exceeds it does not count as fixed, because it probably spins.
 local BUDGET = 2000000
 
--- A search for a fix of one launch that has a bug: sites (its instructions),
--- here (the input of cutelua.check.sync), fault, bounds (its `limit` is a time
--- of core.clock) and limit (a time of os.clock), at which the search ends.
+-- A search for a fix of one launch that has a bug. Its fields: sites, the
+-- launch's instructions; here, the input of cutelua.check.sync; fault; bounds,
+-- whose `limit` is a time of core.clock; limit, a time of os.clock. The search
+-- ends at the earlier of these times.
 local Trial = {}
 Trial.__index = Trial
 
@@ -453,10 +457,10 @@ function Trial:is_spent()
   return os.clock() > self.limit or limit and core.clock() > limit
 end
 
---- Reports whether patches remove the fault and, if the right results are
--- known, give them. Returns "ok"; "open" if not all schedules were examined;
--- nil if the fault remains. One run shows most faults; only a run without a
--- fault leads to a full exploration.
+--- Reports whether patches fix the bug: no fault remains and, if there is a
+-- judge of results, the results are right. Returns "ok"; "open" if not all
+-- schedules were examined; nil if the bug remains. One run shows most faults,
+-- so only patches whose run has no fault are explored fully.
 function Trial:mends(edits)
   if self:is_spent() then return nil end
   local changed = edited(self.run, edits)
@@ -468,9 +472,9 @@ function Trial:mends(edits)
   return result.verdict == "ok" and "ok" or "open"
 end
 
--- Returns the accesses that could have a stronger memory order or a wider
--- scope, by line: {file, line, refs, sem = stronger order, scope = wider
--- scope}.
+-- Returns the accesses whose memory order could be stronger or whose scope
+-- could be wider, by line: {file, line, refs, sem = stronger order, scope =
+-- wider scope}.
 function Trial:weak_ones()
   local list, known = {}, {}
   for _, s in ipairs(self.sites) do
@@ -519,7 +523,7 @@ local function strengthened(list)
 end
 
 --- Returns a fix of the bug that strengthens one memory order, or a minimal set
--- of them; nil if there is none.
+-- of several orders; nil if there is none.
 function Trial:orders()
   local list = self:weak_ones()
   local function result(some, how)
@@ -545,9 +549,9 @@ function Trial:orders()
   return result(list, how)
 end
 
--- Returns the candidates for a fix in the order of trying: replacements of
--- operations and of their operands. Patches of one line with the same words and
--- ring form one candidate.
+-- Returns the candidates for a fix, in the order in which to try them:
+-- replacements of operations and of their operands. Patches of one line with
+-- the same words and ring form one candidate.
 function Trial:candidates()
   local list, known = {}, {}
   local function add(s, when, as, words, ring, group)
@@ -580,19 +584,21 @@ function Trial:candidates()
 end
 
 -- By kind of fault: the last priority of operand changes that are tried before
--- a line is inserted; RING for kinds that are not listed. For blocks that start
--- or exit too early the priority is lower, because another rank, stage or
--- number may hide such a fault.
+-- operations are inserted. It is RING for kinds that are not listed. Listed
+-- kinds, such as accesses to blocks that start or exit too early, have a
+-- smaller limit, because changing a rank, stage or number may merely hide the
+-- fault.
 local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
                 ["dependent-launch"] = operands.SAME}
 
--- The largest number of alternative fixes at other lines than the first fix's.
+-- The largest number of alternative fixes that are reported, at other lines
+-- than the first fix.
 local OTHERS = 3
 
---- Returns a fix that replaces an operation or an operand, with alternative
--- fixes at other lines; nil if there is none. Tries candidates with a priority
--- above `after`, up to `last`.
+--- Returns a fix that replaces an operation or an operand; nil if there is
+-- none. m.others has alternative fixes at other lines. Tries candidates with
+-- priorities from `after` (exclusive) to `last`.
 function Trial:changes(after, last)
   local first, known, began, till = nil, {}, os.clock(), self.limit
   self.list = self.list or self:candidates()
@@ -616,8 +622,8 @@ function Trial:changes(after, last)
   return first
 end
 
--- Adds to fix m alternatives with a priority above `after`. The search for them
--- may take as long as the search for the fix took.
+-- Adds alternatives to fix m: candidates with a priority above `after`. The
+-- search for them may take as long as the search for m, which began at `began`.
 function Trial:alternatives(m, after, began)
   local now = os.clock()
   self.limit = math.min(self.limit, now + math.max(now - began, 0.2))
@@ -629,9 +635,9 @@ function Trial:alternatives(m, after, began)
   return m
 end
 
--- Tries to insert an operation at the points `from` to `to` of a list. Returns
--- the points where the insertion fixes the bug. Also returns whether schedules
--- remain that were not examined.
+-- Tries to insert operation o at the points `from` to `to` of a list. Returns
+-- the points where the insertion fixes the bug. Also returns whether some
+-- schedules were not examined.
 function Trial:at_places(list, o, from, to)
   local found, open = {}, false
   for i = from, math.min(to, #list) do
@@ -640,16 +646,16 @@ function Trial:at_places(list, o, from, to)
     if how then
       found[#found + 1] = list[i]
       open = open or how == "open"
-      -- An incomplete exploration has used up the time.
+      -- Stop here: an incomplete exploration has used up the time.
       if open then break end
     end
   end
   return found, open
 end
 
---- Returns a fix that inserts one operation (or, if `chains` is true, several
--- in sequence); nil if there is none. If a run takes long, insertion points
--- near the fault are tried first.
+--- Returns a fix that inserts one operation or, if `chains` is true, several in
+-- sequence; nil if there is none. For all operations, insertion points near the
+-- fault are tried before points that are far from it.
 function Trial:insertions(chains)
   local all, maps = places(self.sites), map_places(self.sites)
   local list = {}
@@ -678,21 +684,26 @@ function Trial:insertions(chains)
   end
 end
 
---- Searches for the smallest fix of a bug: an operation to insert at one line.
--- Returns {words, op, places = {{file, line, ends}, ...}}, with all lines
--- where the insertion fixes the bug; nil if nothing is found. A fix can also be
--- a stronger memory order or a replaced operation. Its field `stands` is then
--- true, and its place is the operation's own line. Further fields: together =
--- true if all the places must change; others = fixes at other lines; open =
--- true if not all schedules were examined (those that were have no fault).
+--- Searches for the smallest fix of a bug, usually an operation to insert at
+-- one line. Returns nil if nothing is found, else a table with these fields:
+--   words, op  the operation as text and as a table
+--   places     {file, line, ends}, ...: all lines where the fix works
+--   stands     true if the fix changes an existing operation, such as its
+--              memory order, instead of inserting one
+--   together   true if all the places must change
+--   others     fixes at other lines
+--   open       true if not all schedules were examined; the examined ones have
+--              no fault
 ---@param run fun(o: table): table runs a launch that has a bug
 ---@param fn any
 ---@param fault table
----@param seconds? number time limit of the search (20)
----@param gone? table a removed operation: one of repair.needs
----@param runs? integer runs until the fault was found; a fix needs as many
----@param judge? fun(edits: table[]): boolean are the results right?
----@param limit? number of core.clock: it ends then, before `seconds` are over
+---@param seconds? number time limit of the search: 20 when absent
+---@param gone? table an operation of repair.needs whose removal caused the bug
+---@param runs? integer runs until the fault was found; exploring a fix may take
+-- twice as many
+---@param judge? fun(edits: table[]): boolean reports whether results are right
+---@param limit? number a time of core.clock at which the search ends, even
+-- before `seconds` are over
 ---@return table?
 function repair.mend(run, fn, fault, seconds, gone, runs, judge, limit)
   local weak = gone and gone.op == "order" and repair.without(gone) or {}
@@ -764,8 +775,8 @@ function repair.plain_places(list)
   return out
 end
 
---- Returns a list of insertion points, or of needed operations, in the form of
--- JSON reports.
+--- Returns a list of insertion points, or of entries of repair.needs, in the
+-- form of JSON reports.
 ---@param list table[]
 ---@return table[]
 function repair.plain(list)
@@ -779,9 +790,9 @@ function repair.plain(list)
   return out
 end
 
---- Reports whether fix m inserts a line between the same two accesses between
--- which operation o was removed. `first` is about m.places[1], `any` about all
--- places of m.
+--- Reports whether fix m inserts an operation where operation o was removed:
+-- between the same two memory accesses. `first` reports this for the line
+-- m.places[1], `any` for all lines in m.places.
 ---@param fn any
 ---@param o table operation of repair.needs
 ---@param m table

@@ -1,13 +1,15 @@
---- Problem sizes that expose errors in kernels: 1, ragged sizes, a tile less
--- and a tile more, along each mode alone and along all.
+--- Returns problem sizes that expose errors in kernels. Each mode alone, and
+-- then all modes together, get the extent 1 or a ragged extent. Each mode alone
+-- also gets one tile less and one tile more.
 local core = require "cute.core"
 
 local sizes = {}
 
 local TILE = 16
 
--- Returns the values to check for a mode besides its extent, around this
--- extent. The last value is the ragged one.
+-- Returns the values to check for a mode besides its extent. These are 1, one
+-- tile less, one tile more, and finally a value that is not a multiple of the
+-- tile.
 local function others(extent, tile, i)
   local list = {}
   for _, x in ipairs {1, extent - tile, extent + tile,
@@ -17,7 +19,8 @@ local function others(extent, tile, i)
   return list
 end
 
---- Returns sizes around a base size, each once. The base size comes first.
+--- Returns the sizes to check for a base size, each once. The base size comes
+-- first.
 ---@param base integer[]
 ---@param tile? integer[] extents of a tile; 16 when absent
 ---@return integer[][]
@@ -55,8 +58,8 @@ function sizes.refusal(why)
   return core.visible(text:match "^[^\n]*")
 end
 
---- Returns a list of {size =, verdict =, why =} as lines of text: one for each
--- verdict, and one for each rejected size with the reason.
+--- Returns a list of {size =, verdict =, why =} as lines of text: one line for
+-- each verdict, and one line with the reason for each rejected size.
 ---@param list table[]
 ---@return string[]
 function sizes.told(list)

@@ -1,8 +1,9 @@
---- Synchronisation operations known to the surgeon (cutelua.check.repair): how
--- to write each in a script, its weaker form, its possible replacements, and
--- which operations may be missing in a kernel. An operation is {op =, and the
--- fields among imm, fence, read, relaxed, count, mem, name, sem, scope that
--- apply}. Names of operations are those of the IR (core.sim_sites).
+--- Synchronisation operations known to the surgeon (cutelua.check.repair). For
+-- each operation, this module knows the source text, the weaker form and
+-- possible replacements; it also lists operations that a kernel may lack. An
+-- operation is {op =} with the fields among imm, fence, read, relaxed, count,
+-- mem, name, sem and scope that apply to it. `op` is a name of the IR
+-- (core.sim_sites).
 local operands = require "cutelua.check.operands"
 
 local sync = {}
@@ -45,9 +46,9 @@ end
 
 local AGAIN = ", where n counts its executions,"
 
---- Functions for operations, by the operation's name. words(o) returns the call
--- of operation o in a script, and weaker(o) the next weaker operation. `counts`
--- is set if other operations wait for o.
+--- For each operation, by its name: words(o) returns the call of operation o in
+-- a script; weaker(o) returns the next weaker operation; `counts` is true if
+-- other operations wait for o.
 local OPS = {
   ["bar.sync"] = {
     words = function(o)
@@ -121,8 +122,8 @@ function sync.words(o)
   return o.first and sync.words(o.first) .. " " .. words or words
 end
 
---- Reports whether an operation of that name only orders memory accesses or
--- waits, without being counted by others.
+--- Reports whether the operation `op` only orders memory accesses or waits. It
+-- does not for arrivals, which other operations count.
 ---@param op string
 ---@return boolean
 function sync.is_order(op) return OPS[op] ~= nil and not OPS[op].counts end
@@ -139,8 +140,8 @@ end
 -- Replacements
 ---------------------------------------------------------------------------
 
--- Adds replacements of a named barrier: the same operation at each named
--- barrier that other operations use.
+-- Adds replacements for operation o on a named barrier: the same operation on
+-- each other named barrier that the kernel uses.
 local function other_numbers(o, add, here)
   if o.imm == 0 or not o.count then return end
   local known = {[o.imm] = true, [0] = true}
@@ -182,7 +183,7 @@ for _, op in ipairs {"cp.async.wait", "wgmma.wait_group", "bulk.wait"} do
 end
 
 --- Calls add(patch operation, words) for each operation that could replace the
--- one at a site of the kernel. here: {threads =, ctas =, sites =}.
+-- operation at `site`. here: {threads =, ctas =, sites =}.
 ---@param site table
 ---@param here table
 ---@param add fun(as: table, words: string)
@@ -201,9 +202,9 @@ end
 -- Missing operations
 ---------------------------------------------------------------------------
 
--- Adds operations at each named barrier that the kernel uses, and at an unused
--- one. If threads wait forever (`arrive`), also adds arrivals at the barriers
--- in use.
+-- Adds waits at each named barrier that the kernel uses, and at an unused
+-- barrier. If `arrive` is true (threads wait forever), also adds arrivals at
+-- the used barriers.
 local function named(here, add, arrive)
   local free, known = 1, {}
   for _, s in ipairs(here.sites) do
@@ -224,7 +225,7 @@ local function named(here, add, arrive)
 end
 
 -- Adds operation `op` on each ring of mbarriers, once with imm = 0 and once
--- with imm = 1. For a wait, imm is the parity in the first round.
+-- with imm = 1. In a wait, imm is the parity for the first round of the ring.
 local function rings(here, op, add)
   for _, r in ipairs(operands.rings(here)) do
     for imm = 0, 1 do
@@ -240,8 +241,8 @@ local function rings(here, op, add)
   end
 end
 
--- Adds arrivals at mbarriers that may be missing: expect_tx for copies,
--- arrivals of cp.async, arrivals of threads.
+-- Adds arrivals at mbarriers that a kernel may lack: expect_tx for copies,
+-- arrivals of cp.async, and arrivals of threads.
 local function arrivals(has, here, add)
   rings(here, "mbarrier.arrive", function(o)
     local bytes = o.imm == 0 and operands.bytes_of(here, o.mem) or {}
@@ -257,8 +258,8 @@ local function arrivals(has, here, add)
   end)
 end
 
--- Adds the commits and waits of those asynchronous mechanisms (cp.async, wgmma,
--- bulk stores) that the kernel uses.
+-- Adds commits and waits for the asynchronous mechanisms (cp.async, wgmma, bulk
+-- stores) that the kernel uses.
 local function agents(has, add)
   if has["cp.async"] then
     add {op = "cp.async.commit"}
@@ -296,8 +297,8 @@ local function fences(has, here, add)
   end
 end
 
--- Adds sequences of operations that are usually needed together, such as
--- commit, wait for the group, and a barrier of all threads.
+-- Adds sequences of operations that are usually needed together, such as a
+-- commit, a wait for the group, and a barrier of all threads.
 local function together(has, add)
   local function chain(...)
     local first
@@ -327,9 +328,10 @@ local function together(has, add)
   end
 end
 
---- Returns the operations that a kernel may lack, the smallest first; for some
--- kinds of fault the usual fixes come before all others. `here` is a table
--- {sites = the kernel's instructions, threads =, ctas =, mems =, pdl =}.
+--- Returns the operations that a kernel may lack. Small changes come first,
+-- except that for some kinds of fault the usual fixes come before all others.
+-- `here` is a table {sites = the kernel's instructions, threads =, ctas =, mems
+-- =, pdl =}.
 ---@param here table
 ---@param kind string kind of the fault
 ---@return table[]

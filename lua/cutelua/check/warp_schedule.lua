@@ -1,6 +1,6 @@
---- The schedule of a bug, which shows the bug when it is repeated: its turns
--- and their lines, as text, and as a file that `cutelua check --replay FILE`
--- runs again.
+--- Converts the schedule of a bug, whose repetition shows the bug again, to
+-- text and to a file. The text lists the turns and their lines; `cutelua check
+-- --replay FILE` runs the file.
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local source = require "cute.lang.source"
@@ -10,7 +10,8 @@ local warp_schedule = {}
 local HEAD = "cutelua schedule 1"
 
 --- Returns a bug's schedule: {kernel =, cluster =, turns = {{warp, agent},
--- ...}, path = the source line of each turn, switches = changes of the warp}.
+-- ...}, path = the source line of each turn, switches = how often the warp
+-- changes from one turn to the next}.
 ---@param result table of explore
 ---@param name string the kernel's name
 function warp_schedule.of(result, name)
@@ -69,7 +70,7 @@ function warp_schedule.told(s)
   return text
 end
 
---- Returns the text of a file with schedule s of the script's nth launch.
+--- Returns the text of a schedule file: schedule s of the script's nth launch.
 function warp_schedule.text(s, nth)
   local list = {HEAD, "kernel " .. s.kernel, "launch " .. nth,
                 s.cluster and "cluster " .. s.cluster or "cluster all"}

@@ -1,4 +1,4 @@
---- Checks every launch that a program makes, for tests in other languages.
+--- Checks every launch that a program makes; for tests in other languages.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local findings = require "cutelua.findings"
@@ -11,7 +11,7 @@ local watch = {}
 -- began.
 local found = {}
 
--- The collector of findings, which all watches with `mend` share.
+-- The collector of findings. All watches with the option `mend` add to it.
 local collector
 
 local function collected()
@@ -19,7 +19,8 @@ local function collected()
   return collector
 end
 
--- Checks a launch; returns its verdict, after adding it to the record.
+-- Checks a launch and adds the verdict to the collected findings if opts.mend
+-- is set. Returns the verdict.
 local function checked(program, launch, opts)
   local v = check.launch(program, launch, opts)
   if opts.mend then
@@ -46,8 +47,8 @@ end
 
 --- Begins to check each simulated launch like call:check with the options
 -- `opts`. With `mend`, the checks also search for repairs, and collect all
--- findings for watch.watch_findings. Without `opts`, ends the checks, and
--- returns their faults and notes as a list of texts.
+-- findings for watch.watch_findings. Without `opts`, stops checking and returns
+-- the faults and notes found so far as a list of texts.
 ---@param opts? {seconds: number?, orders: integer?, mend: boolean?}
 ---@return string[]?
 function watch.watch_launches(opts)
@@ -62,10 +63,10 @@ function watch.watch_launches(opts)
   end}
 end
 
---- Adds an error of a script to the collected findings, unless the findings
--- already have the fault that the error reports.
+--- Adds an error of a script to the collected findings, unless the error
+-- reports a fault that the findings already contain.
 ---@param text string the error with its position, kind and details
----@param file? string the script's
+---@param file? string file of the script
 ---@param line? integer
 function watch.watch_error(text, file, line)
   local parts = report.parse(text)
@@ -76,7 +77,7 @@ end
 --- Returns the collected findings as text, and begins a new collection.
 ---@param format "json"|"sarif"
 ---@param code integer the exit code of the tests
----@param folder string paths below it become relative
+---@param folder string paths in this folder become relative to it
 ---@return string
 function watch.watch_findings(format, code, folder)
   local record = collected():record(code)

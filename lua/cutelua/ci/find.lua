@@ -10,8 +10,8 @@ local find = {}
 -- largest size of a script in bytes.
 local MOST, LARGEST = 100000, 1 << 20
 
--- Adds an item for the Lua file at `path` if the file is a script of cute or
--- cannot be read.
+-- Adds an item for the Lua file at `path` if the file uses cute or cannot be
+-- read.
 local function add_file(self, path)
   if not path:find "%.lua$" then return end
   local text, why = files.read(path, LARGEST, "plain")
@@ -22,8 +22,8 @@ end
 
 local visit
 
--- Adds the contents of a folder, except links to folders, as git does: links
--- may form a cycle, and their targets are found under their own names.
+-- Adds the contents of a folder. As in git, links to folders are not followed:
+-- links may form a cycle, and their targets are found under their own names.
 local function add_folder(self, path)
   if core.file_kind(path .. "/LAUNCH.json") then
     table.insert(self.items, {path = path})
@@ -56,8 +56,8 @@ function visit(self, path)
   end
 end
 
--- Adds a path of the command line. A file counts as a script, whatever it
--- contains.
+-- Adds a path of the command line. A file given there counts as a script of
+-- cute, whatever it contains.
 local function start(self, path)
   path = path:gsub("^%./+(.)", "%1")
   local kind, why = core.file_kind(path)

@@ -1,5 +1,5 @@
 --- `cutelua ci PATH...`: checks all scripts and captured launches below paths,
--- each in a process of its own (cutelua.mcp.calls), and writes reports for code
+-- each in a separate process (cutelua.mcp.calls), and writes reports for code
 -- hosts. docs/ci.md is the user's guide.
 local calls = require "cutelua.mcp.calls"
 local cli = require "cutelua.program.cli"
@@ -41,16 +41,17 @@ local SPEC = {
     rpc.OPTIONS.memory, rpc.OPTIONS.jobs},
 }
 
--- A check ends by itself and reports the covered part. For this it may exceed
--- its time by this fraction and by these seconds.
+-- A check that reaches its time limit ends by itself and reports the part that
+-- it covered. To do so, it may exceed the limit by GRACE (a fraction of the
+-- limit) and by LEAST seconds.
 local GRACE, LEAST = 0.2, 2
--- Largest number of bytes of a record that --add reads, and of a check's output
--- that is kept for a message.
+-- LARGEST: largest size in bytes of a record that --add reads. OUTPUT: largest
+-- number of bytes of a check's output that is kept for a message.
 local LARGEST, OUTPUT = 64 << 20, 4096
 -- Verdicts that a record can have.
 local KNOWN = {ok = true, bug = true, incomplete = true, error = true}
 
--- Returns the words of `cutelua check` for a path.
+-- Returns the command-line words of `cutelua check` for a path.
 local function words_of(opt, path)
   local words = {"--format", "json", "--no-gpu", "--seconds",
                  ("%.17g"):format(opt.seconds)}
@@ -79,9 +80,10 @@ local function empty_record(path)
   return findings.new("check", path):record(0)
 end
 
--- Moves the first place that is in an existing file to the front, because code
--- hosts show only such places. PTX inside a script, and modules of cutelua, are
--- not files. If no place is in a file, adds the script's first line.
+-- Moves the first place of finding f that is in an existing file to the front,
+-- because code hosts show only such places. Code in PTX inside a script, or in
+-- modules of cutelua, has no such file. If no place is in a file, adds the
+-- script's first line.
 local function move_place(item, f)
   for i, p in ipairs(f.places) do
     if core.file_kind(p.file) == "file" then
@@ -97,7 +99,7 @@ local function finish_places(item)
   for _, f in ipairs(item.record.findings) do move_place(item, f) end
 end
 
--- Prints an item as compilers do.
+-- Prints the findings of an item in the form of compiler messages.
 local function print_item(item)
   if item.status == "ok" or item.status == "idle" then return end
   for _, f in ipairs(item.record.findings) do
@@ -127,7 +129,7 @@ local function finish(item, status, record)
   print_item(item)
 end
 
--- Returns the status and the record of an outcome of cutelua.mcp.calls.
+-- Converts an outcome of cutelua.mcp.calls to a status and a record.
 local function result_of(opt, item, outcome)
   local record = outcome.record or empty_record(item.path)
   local first = record.findings[1]
@@ -148,7 +150,7 @@ end
 -- Runs
 ---------------------------------------------------------------------------
 
--- Starts the check of an item, unless its verdict is known.
+-- Starts the check of an item, unless its verdict is already known.
 local function begin(opt, all, kept, item)
   if item.unreadable then
     local record = empty_record(item.path)
@@ -187,7 +189,7 @@ local function are(kind, ...)
   return true
 end
 
--- Reports whether a value has the fields of a record that are used here.
+-- Reports whether r is a record with all fields that this module uses.
 local function is_record(r)
   if not (are("table", r) and r.kind == "findings" and KNOWN[r.verdict]
       and are("table", r.findings, r.checked, r.not_checked)
@@ -212,7 +214,8 @@ local function is_record(r)
   return true
 end
 
--- Returns the item of a record that another run wrote; nil and a message.
+-- Reads a record that another run wrote; returns it as an item, or nil and a
+-- message.
 local function added(path)
   local text, why = output.read_plain(path, LARGEST)
   if not text then return nil, why end
@@ -241,7 +244,8 @@ local function summarize(items, seconds)
     words[1] and ": " .. table.concat(words, ", ") or "", known, seconds))
 end
 
--- Writes the files that the options name; reports whether that succeeded.
+-- Writes the report files that the options name; reports whether that
+-- succeeded.
 local function write(opt, items)
   local record, good = report.record(items), true
   for _, row in ipairs {
@@ -258,7 +262,7 @@ local function write(opt, items)
   return good
 end
 
--- Returns the items to check, and the record of --add as an item; or nil and a
+-- Returns the items to check, plus the record of --add as an item; or nil and a
 -- message.
 local function items_of(opt)
   local named = {}
@@ -287,7 +291,7 @@ local function items_of(opt)
   return items, other
 end
 
---- Runs `cutelua ci` with these words; returns its exit code.
+--- Runs `cutelua ci` with these arguments. Returns the exit code.
 ---@param words string[]
 ---@return integer
 function ci.main(words)

@@ -1,13 +1,14 @@
---- Writes the results of `cutelua ci`: one record of all findings, from which
--- SARIF follows, a Code Quality report of GitLab, and a badge.
+--- Writes the results of `cutelua ci`: one record of all findings, which is
+-- also the source of the SARIF file; a Code Quality report for GitLab; and a
+-- badge.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local sys = require "cute.sys"
 
 local report = {}
 
---- The statuses of items from the worst, with the words of a summary, and the
--- color of a badge.
+--- The statuses of items, the worst first: {status, words in a summary, color
+-- of a badge}.
 report.STATUSES = {
   {"bug", "with bugs", "e05d44"}, {"error", "with errors", "fe7d37"},
   {"incomplete", "not covered", "dfb317"}, {"ok", "ok", "4c1"},
@@ -15,8 +16,8 @@ report.STATUSES = {
 
 local EXIT = {bug = 1, error = 1, incomplete = 3, ok = 0, idle = 1}
 
---- Returns how many items have each status, and the worst of these statuses;
--- "idle" without items.
+--- Returns how many items have each status, and the worst status; "idle" if
+-- there are no items.
 ---@param items table[]
 ---@return table<string, integer> counts
 ---@return string worst

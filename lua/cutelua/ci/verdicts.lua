@@ -1,11 +1,11 @@
---- Keeps verdicts in a folder. A verdict is found by the contents of everything
--- that its check read.
+--- Keeps verdicts of checks in a folder. A verdict is used again only if
+-- everything that its check read has the same contents.
 --
--- The key of an entry has the script's path and the options of the check. The
--- entry has the hashes of the program and of all inputs (cutelua.mcp.reads),
--- and the record. An entry is used while all hashes are unchanged. The folder
--- is a cache of core/gpu/cache.h, which rejects damaged entries, and files that
--- other users could have written.
+-- The key of an entry is made of the script's path and the options of the
+-- check. The entry contains the hashes of the program and of all inputs
+-- (cutelua.mcp.reads), and the record. An entry is valid while all hashes are
+-- unchanged. The folder is a cache of core/gpu/cache.h, which rejects damaged
+-- entries and files that other users could have written.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local reads = require "cutelua.mcp.reads"
@@ -13,14 +13,14 @@ local sys = require "cute.sys"
 
 local verdicts = {}
 
--- The verdicts that a repeated check of the same program with the same inputs
--- would reach again.
+-- Verdicts worth keeping: checking the same program again with the same inputs
+-- would reach the same verdict.
 local LASTING = {ok = true, bug = true, idle = true}
 
 local Verdicts = {}
 Verdicts.__index = Verdicts
 
---- Opens the folder of verdicts.
+--- Opens the folder of kept verdicts.
 ---@param dir string?
 ---@param options string all options of the checks, as a text
 ---@return table
@@ -34,8 +34,8 @@ local function key(self, path)
   return ("cutelua verdict\n%s\n%s"):format(self.options, path)
 end
 
--- Returns reads.value(what, name), the value of an input, which is computed
--- once because several scripts read the same modules.
+-- Returns reads.value(what, name), the value of an input. Each value is
+-- computed only once, because several scripts read the same modules.
 local function value(self, what, name)
   local id = what .. name
   self.values[id] = self.values[id] or reads.value(what, name)
@@ -48,9 +48,9 @@ local function refuse(self, why)
   if why ~= "" then self.why = self.why or why:gsub("^kernels [^:]*: ", "") end
 end
 
--- Reports whether a kept entry is valid: it is of this version of the program,
--- all inputs that its check read are unchanged, and its verdict is one of
--- LASTING.
+-- Reports whether a kept entry is valid: it was made by this version of the
+-- program, all inputs that its check read are unchanged, and its verdict is one
+-- of LASTING.
 local function is_current(self, kept)
   if kept.program ~= self.program then return false end
   for _, read in ipairs(kept.reads) do
@@ -83,7 +83,8 @@ end
 function Verdicts:put(path, status, record, seen)
   if not (self.dir and LASTING[status] and seen) or seen.opaque then return end
   for _, read in ipairs(seen.list) do
-    -- verdicts may have computed its values before the check began.
+    -- The value is computed again, because the one in `values` may be older
+    -- than the check.
     read.value = reads.value(read.what, read.name)
     if read.stamp ~= (read.what == "file" and sys.stamp(read.name) or nil) then
       return

@@ -1,11 +1,12 @@
 --- A debugger for kernels on the simulator that runs forward and backward.
 --
--- A session numbers the instructions of a launch in the simulator's order, and
--- the same seed gives the same order again. To go back, the debugger restores
--- memory, starts the launch anew and runs it up to an earlier step.
+-- A session numbers the instructions of a launch in the order in which the
+-- simulator executes them. The same seed reproduces the same order. To go back,
+-- the debugger restores memory, restarts the launch and runs it up to an
+-- earlier step.
 --
--- A function drives a session: the prompt (cutelua.debug.prompt), or a
--- script's function. It runs as a coroutine inside each stop.
+-- A function drives a session: either the prompt (cutelua.debug.prompt) or a
+-- function of the script. It is a coroutine, which is resumed at each stop.
 local core = require "cute.core"
 local locals = require "cutelua.debug.locals"
 local memory = require "cutelua.program.memory"
@@ -26,15 +27,15 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Continues the launch to a goal, which consists of the points and changes at
--- which to stop. Returns when the launch has stopped.
+-- Continues the launch until it meets a goal: a list of points, and of changes
+-- of memory, at which to stop. Returns when the launch has stopped.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)
   return self.at
 end
 
--- Runs the launch again from its beginning, to a goal.
+-- Runs the launch again from its beginning until it meets a goal.
 function Session:rerun(goal)
   goal.back = true
   return self:run(goal)
@@ -61,8 +62,8 @@ local function drive(self, options)
   local function resume()
     local ok, want = coroutine.resume(co, self)
     if not ok then error(want, 0) end
-    -- The function that drives the session has returned; the rest of the launch
-    -- runs without stops.
+    -- The function that drives the session has returned, so the launch
+    -- continues without stops.
     if coroutine.status(co) == "dead" then return {} end
     return want
   end
@@ -81,7 +82,7 @@ local function drive(self, options)
       look(self, nil)
       if coroutine.status(co) ~= "dead" then
         goal = resume()
-        -- The run has ended, so only goals that go back can be reached.
+        -- The run has ended, so only a goal that goes back can still be met.
         while not goal.back and coroutine.status(co) ~= "dead" do
           goal = resume()
         end
@@ -96,7 +97,7 @@ end
 -- Navigation
 ---------------------------------------------------------------------------
 
--- Returns a goal with all breakpoints and watchpoints, and with the points in
+-- Returns a goal made of all breakpoints and watchpoints, and of the points in
 -- `more`.
 function Session:goals(more)
   local goal = {points = {}, changes = {}}
@@ -109,8 +110,8 @@ function Session:goals(more)
   return goal
 end
 
--- Returns the points where the warp in focus is to stop: at the beginning of
--- each line, or (`every`) at each instruction.
+-- Returns the points where the warp in focus stops: at the beginning of each
+-- line or, if `every` is true, at each instruction.
 local function of_focus(self, every)
   local f = self.focus
   return {{cta = f.cta, warp = f.warp, every = every}}
@@ -133,7 +134,7 @@ local function forward(self, every, n)
   end)
 end
 
--- Goes back to the last position before the current one that meets a goal;
+-- Goes back to the last position before the current one at which a goal is met;
 -- returns false if there is none.
 local function backward(self, goal)
   local now = self.at.step
@@ -154,21 +155,22 @@ local function back(self, every, n)
   end)
 end
 
---- Goes to the next line, or the n-th, of the warp in focus; returns false at
--- the end.
+--- Runs the warp in focus to its next line, or to the n-th next; returns false
+-- at the end of the launch.
 ---@param n? integer
 function Session:step(n) return forward(self, false, n) end
 
---- Goes to the next instruction of the warp in focus.
+--- Runs the warp in focus to its next instruction, or to the n-th next.
 ---@param n? integer
 function Session:stepi(n) return forward(self, true, n) end
 
---- Goes to the previous line of the warp in focus; returns false at the
--- beginning.
+--- Takes the warp in focus back to its previous line, or n lines back; returns
+-- false at the beginning of the launch.
 ---@param n? integer
 function Session:back(n) return back(self, false, n) end
 
---- Goes to the previous instruction of the warp in focus.
+--- Takes the warp in focus back to its previous instruction, or n instructions
+-- back.
 ---@param n? integer
 function Session:backi(n) return back(self, true, n) end
 
@@ -180,8 +182,8 @@ function Session:continue()
   return not self:is_over()
 end
 
---- Goes back to the last breakpoint or watchpoint; returns false where there is
--- none.
+--- Goes back to the most recent breakpoint or watchpoint; returns false if
+-- there is none.
 function Session:reverse() return backward(self, self:goals()) end
 
 --- Goes to instruction number n of the run.
@@ -212,8 +214,8 @@ local function new_break(self, b)
   return b.number
 end
 
--- Returns the chunk (source file) that has this short name and contains lines
--- of the kernel; raises an error if there is none.
+-- Returns the source chunk of the kernel that has this short file name; raises
+-- an error if there is none.
 local function chunk_of(self, name)
   local found
   for _, chunk in ipairs(self.chunks) do
@@ -232,7 +234,8 @@ end
 
 --- Sets a breakpoint at the beginning of a line.
 ---@param line integer
----@param where? {file: string, cta: integer, warp: integer} any when absent
+---@param where? {file: string, cta: integer, warp: integer} restricts where it
+-- stops; an absent field allows any value
 ---@return integer number of the breakpoint
 function Session:breakpoint(line, where)
   where = where or {}
@@ -251,8 +254,8 @@ function Session:breakpoint(line, where)
                           warp = where.warp})
 end
 
---- Sets a watchpoint: later runs stop when an element changes, or is stored
--- again.
+--- Sets a watchpoint: runs stop when an element of a tensor changes, or when
+-- its value is stored again.
 ---@param what string such as "sA(3,5)"
 ---@return integer number
 function Session:watch(what)
@@ -261,8 +264,8 @@ function Session:watch(what)
   return new_break(self, e)
 end
 
---- Deletes the breakpoint or watchpoint with this number; without a number, all
--- of them.
+--- Deletes the breakpoint or watchpoint with this number; without a number,
+-- deletes all breakpoints and watchpoints.
 ---@param number? integer
 ---@return boolean there was one
 function Session:delete(number)
@@ -275,10 +278,10 @@ function Session:delete(number)
   return not number
 end
 
---- Returns the step at which an element last changed before the current
--- position, and the writer, as a table in the form of session.at. Its field
--- `warp` is -1 for an agent (asynchronous hardware such as TMA). Returns nil if
--- the element did not change.
+--- Returns the last change of an element before the current position, in the
+-- form of session.at: its step and its writer. The field `warp` is -1 if the
+-- writer is an agent (asynchronous hardware such as TMA). Returns nil if the
+-- element did not change.
 ---@param what string such as "sA(3,5)"
 ---@return table? at
 function Session:last(what)
@@ -294,8 +297,8 @@ end
 -- Inspecting
 ---------------------------------------------------------------------------
 
---- Changes the focus to another thread. cta numbers the blocks in their order;
--- warp and lane select the thread in the block.
+--- Moves the focus to another thread. cta is the block's number in launch
+-- order; warp and lane select the thread in the block.
 ---@param cta? integer
 ---@param warp? integer
 ---@param lane? integer
@@ -313,16 +316,17 @@ function Session:look(cta, warp, lane)
   end
 end
 
---- Returns the names that are visible at the focus, {name = value of the
--- trace}. The end of a warp is not an instruction of the trace; it comes after
--- all of them.
+--- Returns the names that are visible at the focus, as {name = its value in the
+-- trace}. The end of a warp has no instruction in the trace; it counts as a
+-- position after all instructions.
 function Session:names()
   local at = self:seat()
   local is_end = at.ref == 0 and at.op
   return self.locals:at(is_end and math.huge or at.ref or 0, at.file, at.line)
 end
 
--- Returns where the warp in focus is: at its instruction, or where it waits.
+-- Returns the position of the warp in focus: its instruction, or the place
+-- where it waits.
 function Session:seat()
   local f, at = self.focus, self.at
   if self:is_over() or at.cta == f.cta and at.warp == f.warp then return at end
@@ -337,15 +341,16 @@ end
 ---@return string
 function Session:print(what) return show.print(self, what) end
 
---- Return text about the current stop: where() the position, warps() all warps
--- of the cluster, bars() the barriers, source() the lines around the position.
+--- Each of these methods returns text about the current stop: where() the
+-- position, warps() all warps of the cluster, bars() the barriers, source() the
+-- lines around the position.
 function Session:where() return show.where(self) end
 function Session:warps() return show.warps(self) end
 function Session:bars() return show.bars(self) end
 function Session:source(n) return show.source(self, n) end
 
---- Leaves the debugger and the launch; memory is restored to its state before
--- the launch.
+--- Leaves the debugger and ends the launch. Memory gets the contents that it
+-- had before the launch.
 function Session:quit() -- luacheck: no self
   error(QUIT, 0)
 end
@@ -354,8 +359,8 @@ end
 -- Starting
 ---------------------------------------------------------------------------
 
--- Sets self.chunks, the chunks with code of the kernel (its own first), and
--- self.lines, the lines of each chunk that have instructions.
+-- Sets self.chunks, the source chunks with code of the kernel, the kernel's own
+-- chunk first. Sets self.lines, the lines of each chunk that have instructions.
 local function lines_of(self)
   self.lines, self.chunks = {}, {}
   for _, at in ipairs(self.fn:lines()) do
@@ -368,13 +373,13 @@ local function lines_of(self)
   end
 end
 
---- Debugs launches on the simulator while f runs: calls `drive_it` with a
--- session of each launch that `wanted` selects. Kernels traced meanwhile
--- record their locals.
+--- Debugs launches on the simulator while f runs. For each launch that `wanted`
+-- selects, calls `drive_it` with a session. Kernels that are traced in the
+-- meantime record their locals.
 ---@param drive_it fun(session: table)
 ---@param wanted fun(name: string): boolean
 ---@param f fun(...)
----@return boolean left by session:quit()
+---@return boolean left true if session:quit() ended f
 ---@return any ... results of f
 function debugger.during(drive_it, wanted, f, ...)
   local kernel = require "cute.lang.kernel"
@@ -403,8 +408,9 @@ function debugger.during(drive_it, wanted, f, ...)
   error(out[2], 0)
 end
 
---- Debugs one launch of a kernel on the simulator. At a terminal the debugger's
--- prompt takes commands; a function as the last argument replaces it:
+--- Debugs one launch of a kernel on the simulator. If the last argument is a
+-- function, it drives the debugger; otherwise the debugger's prompt reads
+-- commands:
 --
 --     cute.debug(add, A, B, C, {grid = 8, block = 128})
 --     cute.debug(add, A, B, C, {grid = 8, block = 128}, function(s)
@@ -413,7 +419,7 @@ end
 --       print(s:print "tAgA(0,1)")
 --     end)
 ---@param k table a kernel
----@param ... any its arguments, then the launch's options
+---@param ... any the kernel's arguments, then the launch's options
 ---@return table? report of the launch; nil after session:quit()
 function debugger.debug(k, ...)
   local args = table.pack(...)

@@ -1,18 +1,19 @@
---- Records the values of a kernel's locals, line by line of its trace. The
--- debugger uses them to find the value of a name at an instruction.
+--- Records the values of a kernel's local variables at each line of its trace.
+-- The debugger uses them to find the value that a name has at an instruction.
 local locals = {}
 
 local Locals = {}
 Locals.__index = Locals
 
--- Reports whether a line is inside the function whose local the record e holds.
+-- Reports whether a line is inside the function to which the local of record e
+-- belongs.
 local function is_around(e, file, line)
   return file == e.file and e.first <= line and line <= e.last
 end
 
 --- Returns the names visible at an instruction, {name = value}. If a name
--- occurs twice, a function that contains the instruction's line comes before
--- its callers.
+-- occurs twice, the local of a function that contains the instruction's line
+-- has priority over a local of its callers.
 ---@param ref integer instruction of the IR
 ---@param file? string chunk of its line
 ---@param line? integer
@@ -34,8 +35,8 @@ function Locals:at(ref, file, line)
   return seen, names
 end
 
--- Records that a function's local has this value after n instructions of the
--- trace, unless it had the value already.
+-- Records that a local has this value after n instructions of the trace, unless
+-- it had the same value before.
 local function note(self, n, info, last, name, value)
   if name:sub(1, 1) == "(" or rawequal(last[name], value) then return end
   last[name] = value
@@ -44,19 +45,19 @@ local function note(self, n, info, last, name, value)
     line = self.line[info.func] or info.linedefined}
 end
 
---- Returns a new list of records, and the function that a trace calls at every
--- line of the user's code with the number of instructions so far (TRACE_STATE,
--- `record`).
+--- Returns a new list of records, and a function that extends it. The trace
+-- calls the function at every line of the user's code, with the number of
+-- instructions so far (TRACE_STATE, `record`).
 ---@return table locals, fun(n: integer) record
 function locals.new()
-  -- If a value is new when a line begins, the line executed before has set it.
+  -- A value that is new at the beginning of a line was set by the line before.
   local self = setmetatable({list = {}, line = {}}, Locals)
   local last = {}
   return self, function(n)
     local list = self.list
     if list[1] and list[#list].at > n then
-      -- The body of a loop is traced again, so the records of the earlier pass
-      -- are deleted.
+      -- The body of a loop is being traced again: the records of the earlier
+      -- pass are deleted.
       while list[1] and list[#list].at > n do list[#list] = nil end
       last = {}
     end

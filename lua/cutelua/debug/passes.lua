@@ -1,5 +1,5 @@
---- Prints the findings of the passes over the bodies of loops and branches, for
--- CUTELUA_DEBUG=trace (cute.lang.region).
+--- Prints what the tracing passes over the bodies of loops and branches find,
+-- if CUTELUA_DEBUG=trace is set (cute.lang.region).
 local core = require "cute.core"
 local report = require "cute.lang.report"
 
@@ -22,7 +22,7 @@ local function variables(carry)
   return table.concat(list, ", ")
 end
 
---- Prints that a region begins.
+--- Prints that the passes over a region (the body of a loop or branch) begin.
 ---@param key string the region's position in the script
 ---@param what string "this loop"
 function passes.open(key, what)

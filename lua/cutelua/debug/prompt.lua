@@ -1,5 +1,5 @@
---- The debugger's prompt, with one command per line, and `cutelua debug
--- SCRIPT`.
+--- The debugger's prompt, which reads one command per line; and the command
+-- `cutelua debug SCRIPT`.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local debugger = require "cutelua.debug"
@@ -170,8 +170,8 @@ local function reader()
   end
 end
 
---- Reads commands from the prompt and executes them in a session until its end.
--- cute.debug calls it if no function is given.
+--- Reads commands and executes them in a session until the session ends.
+-- cute.debug uses this prompt if it gets no function.
 ---@param session table
 function prompt.run(session)
   local read, last = reader(), ""
@@ -179,7 +179,7 @@ function prompt.run(session)
     session:where()))
   while true do
     local line = read()
-    -- The end of the input ends the prompt, and the launch continues.
+    -- The end of the input ends the prompt; the launch then runs to its end.
     if line == nil then return end
     line = line and line:match "^%s*(.-)%s*$" or ""
     if line == "" then line = last end

@@ -1,12 +1,12 @@
---- Formats the output of the debugger at a stop: positions, values, elements by
--- coordinates.
+--- Formats the output of the debugger at a stop: positions, values, and tensor
+-- elements by coordinate.
 local core = require "cute.core"
 local report = require "cute.lang.report"
 local source = require "cute.lang.source"
 
 local show = {}
 
--- The largest number of rows or columns of a tensor to show.
+-- The largest number of rows or columns of a tensor that are shown.
 local MOST = 16
 
 ---------------------------------------------------------------------------
@@ -23,8 +23,8 @@ local function coordinate(text)
   return #c == 1 and c[1] or c
 end
 
--- Returns the value of a name with its fields, and the coordinate that follows,
--- if any.
+-- Parses an expression such as NAME.field(coordinate). Returns the value that
+-- NAME.field has, and the coordinate, if there is one.
 local function find(session, what)
   local name, rest = what:match "^%s*([%a_][%w_]*)(.-)%s*$"
   local seen = session:names()
@@ -73,7 +73,7 @@ local function check_running(session)
 end
 
 --- Returns the element that an expression such as "sA(3,5)" names, in the form
--- of a goal of the debugger.
+-- that a goal of the debugger has.
 ---@return table {mem: integer, element: integer, cta: integer, warp: integer,
 -- lane: integer}
 function show.element(session, what)
@@ -97,8 +97,8 @@ local function number(x)
   return tostring(x)
 end
 
--- Formats an element of memory. An element that was never written is shown as
--- `?`; `~` marks an element to which an asynchronous copy is under way.
+-- Formats an element of memory. `?` stands for an element that was never
+-- written; `~` marks an element to which an asynchronous copy is writing.
 local function element_text(stop, mem, element, ...)
   local x, there = stop:read(mem, element, ...)
   if there == "defined" then return number(x) end
@@ -123,8 +123,8 @@ local function grid(rows, left)
   return table.concat(out, "\n")
 end
 
--- Formats the values that the 32 lanes of a warp have: one number if all active
--- lanes agree.
+-- Formats the values of a name in the 32 lanes of a warp; a single number if
+-- all active lanes agree.
 local function lanes(session, name, at)
   local cells, one, same = {}, nil, true
   local active = session:seat().lanes or session:seat().active or 0xffffffff
@@ -180,7 +180,7 @@ local function matrix(rows, columns, cell)
     or "")
 end
 
--- Formats a tensor's elements: a list, a matrix, or one matrix after another.
+-- Formats a tensor's elements as a list, as a matrix, or as several matrices.
 local function tensor(session, name, t)
   local stop, MATRICES = session.stop, 4
   local cta, warp, lane = eye(session)
@@ -295,8 +295,7 @@ end
 function show.where(session)
   local at = session.at
   if session:is_over() then
-    -- The number of leading faults (faults that no other fault may have
-    -- caused).
+    -- n counts leading faults: faults that no other fault may have caused.
     local n = 0
     for _, r in ipairs(session.report.reports) do
       if not r.leads then n = n + 1 end
@@ -331,7 +330,7 @@ local STATE = {
   warpgroup = function() return "waits for its warpgroup" end,
 }
 
--- Returns the mbarriers in a list of all kinds of barriers, sorted by number.
+-- Returns the mbarriers among a list of barriers, sorted by number.
 local function mbarriers(bars)
   local out = {}
   for _, b in ipairs(bars) do

@@ -1,13 +1,13 @@
---- Returns the source of a function, for `name??` at the prompt: its lines,
--- with the comment above them. A function of C has none.
+--- Returns the source of a function, for `name??` at the prompt: its lines, and
+-- the comment above them. Functions written in C have no source here.
 local core = require "cute.core"
 local names = require "cutelua.doc.names"
 local source = require "cute.lang.source"
 
 local code = {}
 
--- Returns the number of the first line of the comment above a line of code;
--- the line itself if there is no comment.
+-- Returns the line number at which the comment above a line of code begins; the
+-- number of the line itself if there is no comment.
 local function comment_above(chunk, line)
   local first = line
   while first > 1 and source.line(chunk, first - 1):find "^%s*%-%-" do
@@ -16,8 +16,8 @@ local function comment_above(chunk, line)
   return first
 end
 
--- Returns the function that a value stands for; for a kernel, this is the
--- function that is traced.
+-- Returns the function that value v stands for. For a kernel, this is the
+-- traced function.
 local function function_of(v)
   if type(v) ~= "table" then return type(v) == "function" and v or nil end
   local mt = debug.getmetatable(v)
@@ -27,8 +27,8 @@ local function function_of(v)
   return kernel and kernel.func or nil
 end
 
---- Returns the source of a function or a kernel; nil and a sentence that says
--- why if it has no source.
+--- Returns the source of a function or a kernel; nil and the reason if it has
+-- no source.
 ---@param v any
 ---@return string? text
 ---@return string? message

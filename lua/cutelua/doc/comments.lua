@@ -1,9 +1,9 @@
 --- Reads doc comments from Lua text: the `---` comments above definitions.
 --
--- A comment is prose, then `---@param` and `---@return` lines. A paragraph
--- indented by four spaces is an example. A line `EXPR --> TEXT` of an example
--- shows the output of EXPR at the prompt; lines `--> TEXT` after it are further
--- lines of the output.
+-- A comment consists of prose, followed by `---@param` and `---@return` lines.
+-- A paragraph indented by four spaces is an example. In an example, a line
+-- `EXPR --> TEXT` shows the output of EXPR at the prompt. Lines `--> TEXT`
+-- after it show further lines of the output.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 
@@ -13,8 +13,8 @@ local comments = {}
 -- One comment
 ---------------------------------------------------------------------------
 
--- Splits the text after a tag into the type at its start and the description
--- after it. Brackets and `fun():` may contain blanks.
+-- Splits the text after a tag into a type and a description. The type may
+-- contain blanks inside brackets and after `fun():`.
 local function split_type(text)
   local at, depth = 1, 0
   while at <= #text do
@@ -54,13 +54,13 @@ end
 
 function readers.type(doc, rest) doc.type = rest end
 
--- Parses the lines of a comment, without their dashes, to a doc: {text =
--- paragraphs, example = lines, body = both in order ({text =} or {code =
--- lines}), params =, returns =, fields =, class =}.
+-- Parses the lines of a comment, without their dashes. Returns a doc: {text =
+-- paragraphs, example = lines, body = paragraphs and examples in order ({text
+-- =} or {code = lines}), params =, returns =, fields =, class =}.
 local function parse(lines)
   local doc = {text = {}, example = {}, body = {}, params = {}, returns = {},
     fields = {}}
-  -- `open` is the tag, or the text of the tag, that the next line may continue.
+  -- `open` is the tag or text that the next line may continue.
   local tags, open = {}, {}
   for _, line in ipairs(lines) do
     local tag, rest = line:match "^@(%w+)%s*(.*)$"
@@ -146,16 +146,16 @@ function Entry.__index(entry, key)
   return entry.doc
 end
 
---- Returns the comments of a text in order: {name =, line = line of the code
--- below, topic = the title between dashed lines above, doc =, class =, same =
--- the name that an alias stands for}. Code without a comment is listed only if
--- it defines an alias.
+--- Returns the comments of a text in order, as entries {name =, line = line of
+-- the code below, topic = the title between dashed lines above, doc =, class =,
+-- same = the original name if `name` is an alias}. Code without a comment has
+-- an entry only if it defines an alias.
 ---@param text string
 ---@return table[]
 function comments.read(text)
   local list, block, topic, number = {}, nil, nil, 0
-  -- banner: the lines after a dashed line. If a second dashed line follows,
-  -- these lines are a title.
+  -- banner: the lines after a dashed line; they are a title if a second dashed
+  -- line follows them.
   local banner
   local class
   for line in (text .. "\n"):gmatch "(.-)\r?\n" do
@@ -171,7 +171,7 @@ function comments.read(text)
       block[#block + 1] = rest
       class = class or rest:match "^@class%s+([%w_.]+)"
     else
-      -- A title needs two dashed lines, and this line is the only one.
+      -- This line is not dashed, so the lines in `banner` are not a title.
       banner = nil
       local name, same, params = defined(line)
       if block or same then
@@ -191,9 +191,9 @@ end
 
 local chunks = {}
 
---- Returns the comments of a chunk: `list` has all of them in order, `lines`
--- those by the line of the code below, `names` those by the last part of the
--- defined name.
+--- Returns the comments of a chunk in three tables. `list` has all comments in
+-- order. `lines` maps the line of the code below a comment to the comment.
+-- `names` maps the last part of a defined name to its comments.
 ---@param chunk string "=[cute.arch]", "@lua/cute/arch/init.lua"
 ---@return table {lines =, names =, list =}
 function comments.of_chunk(chunk)

@@ -1,4 +1,4 @@
---- Lists the environment variables that the program, its specs and make read.
+--- Lists the environment variables that cutelua, its specs and make read.
 -- spec/program/doc_spec.lua compares the list with the sources.
 
 -- Each entry is {name, text}; `for` says which program reads the variable, if

@@ -1,5 +1,6 @@
---- `cute.doc`, `?name` at the prompt and `cutelua doc`: the comments of a name
--- as text. The reference is made from the same items (tools/reference.lua).
+--- `cute.doc`, `?name` at the prompt and `cutelua doc` show the comments of a
+-- public name as text. tools/reference.lua makes the reference from the same
+-- items.
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local environment = require "cutelua.doc.environment"
@@ -35,11 +36,10 @@ local function cut(text, width)
   return text:sub(1, math.max(width - 3, 0)) .. "..."
 end
 
---- Returns how a public name is written in code, with its parameters:
--- "cute.size(x, modes...)" for a function, "layout:size(modes...)" for a
--- method.
+--- Returns a public name with its parameters, as written in code: "cute.size(x,
+-- modes...)" for a function, "layout:size(modes...)" for a method.
 ---@param item table
----@param typed? boolean with the types of its parameters
+---@param typed? boolean true to include the parameters' types
 ---@return string
 function doc.usage(item, typed)
   local signature = item.signature
@@ -57,7 +57,7 @@ function doc.usage(item, typed)
   return ("%s(%s)"):format(item.name, table.concat(list, ", "))
 end
 
---- Returns where the comment of an item (a public name) is:
+--- Returns the position of the comment of an item (a public name):
 -- "cute.arch.bits:20".
 ---@param item table
 ---@return string?
@@ -105,11 +105,12 @@ local function put_code(out, lines)
   end
 end
 
--- In the list of a module's names, the width of the column of names.
+-- The width of the column of names, in the list of a module's names.
 local NAMES = 30
 
 -- Adds a row of a module's list: a name with its parameters, and the first
--- sentence of its comment. A name wider than its column has a line of its own.
+-- sentence of its comment. A name wider than its column is printed on a
+-- separate line.
 local function put_row(out, usage, text)
   if #usage > NAMES then
     out[#out + 1] = "  " .. cut(usage, WIDTH - 2)
@@ -224,9 +225,9 @@ function doc.lookup(x)
     .. table.concat(near, ", ") or "")
 end
 
---- Returns the documentation of a name or a value. For an unknown name, returns
--- a kind of errors or reports, a section of the documents, or everything that
--- contains the words.
+--- Returns the documentation of a name or a value. For an unknown name, it
+-- searches for a kind of error or report, then for a section of the documents.
+-- If there is none, it returns everything that contains the words.
 ---@param x any
 ---@return string? text
 ---@return string? message
@@ -246,9 +247,10 @@ end
 ---------------------------------------------------------------------------
 
 --- Prints the documentation of a name or a value: signature, meaning,
--- parameters, an example. For a module it prints the names by topic, for
--- "environment" the variables, and for any other word the errors, names and
--- documents that contain it. At the prompt `?make_layout` does the same.
+-- parameters, an example. For a module it prints the module's names by topic,
+-- and for "environment" the environment variables. For any other word it prints
+-- the errors, names and documents that contain the word. At the prompt,
+-- `?make_layout` does the same.
 --
 --     cute.doc "make_layout"
 --     cute.doc(cute.arch.popc)
@@ -260,12 +262,12 @@ function doc.doc(x)
   print(text or message)
 end
 
---- Returns what a line of the prompt asks for: the documentation of a name or
--- words (`?NAME`, `NAME?`), or a function's source (`NAME??`, `??NAME`); nil
--- for other lines.
+--- Parses a line of the prompt that asks for documentation of a name or words
+-- (`?NAME`, `NAME?`), or for a function's source (`NAME??`, `??NAME`). Returns
+-- nil for other lines.
 ---@param line string
 ---@return string? name
----@return boolean? code is the source asked for?
+---@return boolean? code true if the line asks for the source
 function doc.asked(line)
   local name = line:match "^%s*%?%?%s*([%a_][%w_.:]*)%s*$"
     or line:match "^%s*([%a_][%w_.:]*)%s*%?%?%s*$"
@@ -275,9 +277,10 @@ function doc.asked(line)
   return name == "" and "cute" or name
 end
 
--- Prints the source of a name's value, or the reason why there is none.
--- Returns nil if there is no source; else whether the source suffices, because
--- it includes the name's comment or because the name has no documentation.
+-- Prints the source of a name's value, or the reason why it has none. Returns
+-- nil if there is no source. Otherwise returns whether nothing else has to be
+-- printed: the source includes the name's comment, or the name has no
+-- documentation.
 local function print_source(name, v, item)
   if type(v) ~= "function" and (item or v == nil) then
     item = item or names.find(name)
@@ -289,11 +292,11 @@ local function print_source(name, v, item)
     or not names.of(v))
 end
 
---- Answers a line of the prompt that asks for a name. The value of a variable
--- of the prompt comes before a public name.
+--- Answers a line of the prompt that asks for a name. A variable of the prompt
+-- has priority over a public name.
 ---@param name string
 ---@param v any the name's value at the prompt
----@param code? boolean its source
+---@param code? boolean true to print the source
 function doc.answer(name, v, code)
   local item = name:find "[.:]" and names.exact(name)
   if code and print_source(name, v, item) then return end

@@ -1,9 +1,10 @@
---- The public names: everything that `require "cute"` reaches, and the classes
--- of its objects with methods and fields, each with its comments.
+--- Collects the public names: everything that `require "cute"` reaches, and the
+-- classes of its objects with their methods and fields. Each name comes with
+-- its comments.
 --
--- Names that C code defines have their comments in lua/cute/meta/, which
--- editors read too; names that Lua code defines have them above the definition.
--- An alias has the comment of the original name.
+-- If C code defines a name, its comments are in lua/cute/meta/, which editors
+-- also read. If Lua code defines it, they are above the definition. An alias
+-- has the comment of the original name.
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local cute = require "cute"
@@ -15,10 +16,10 @@ local names = {}
 -- Topics
 ---------------------------------------------------------------------------
 
--- Topics in the order of the reference. Each has a title, and either the prefix
--- of its names or the modules whose functions belong to cute itself. A name
--- defined in lua/cute/meta belongs to the topic of the title above its
--- definition.
+-- Topics in the order of the reference. Each topic has a title, and either the
+-- prefix of its names, or the modules that define functions in the namespace
+-- `cute` itself. A name defined in lua/cute/meta belongs to the topic whose
+-- title is above its definition.
 local TOPICS = {
   {"Kernels", modules = "cute.lang.kernel cutelua.ptx.raw cutelua.debug "
     .. "cutelua.cache.many "
@@ -79,8 +80,8 @@ for i, topic in ipairs(TOPICS) do
   end
 end
 
--- Returns the name of the module that a chunk belongs to. For both chunk names
--- "=[cute.arch]" and "@lua/cute/arch/init.lua", that is "cute.arch".
+-- Returns the name of the module that a chunk belongs to: "cute.arch" for both
+-- "=[cute.arch]" and "@lua/cute/arch/init.lua".
 local function module_of(chunk)
   local name = chunk:match "^=%[(.*)%]$"
   if name then return (name:gsub("%.init$", "")) end
@@ -112,8 +113,8 @@ end
 local META = {"layout", "tile", "tuple", "tensor", "atom", "number", "arch",
   "nvgpu", "object", "gpu"}
 
--- The comments of the files in lua/cute/meta: meta.names has them by the full
--- name of the function or field, meta.classes by the name of the class.
+-- The comments in lua/cute/meta. meta.names has them by the full name of the
+-- function or field, meta.classes by the name of the class.
 local meta
 
 local function load_meta()
@@ -121,8 +122,8 @@ local function load_meta()
   meta = {classes = {}, names = {}}
   for _, file in ipairs(META) do
     local chunk = comments.chunk("cute.meta." .. file)
-    -- Classes by the variable that stands for each in a file of lua/cute/meta,
-    -- such as Layout.
+    -- Maps variables in a file of lua/cute/meta, such as Layout, to the classes
+    -- for which they stand.
     local variables = {}
     for _, entry in ipairs(comments.of_chunk(chunk).list) do
       entry.chunk = chunk
@@ -145,8 +146,8 @@ end
 -- Comments of a name
 ---------------------------------------------------------------------------
 
---- Returns the function that a signature check wraps (or f itself), and its
--- debug.getinfo.
+--- Returns the function that a signature check wraps, or f itself if there is
+-- no check. Also returns the function's debug.getinfo.
 ---@param f function
 ---@return function f, table info
 function names.inner(f)
@@ -163,9 +164,9 @@ function names.inner(f)
   end
 end
 
--- Returns the comment of a Lua function, its chunk and its line. Looks for a
--- comment above the line of the definition, else for one of the same name in
--- the same file.
+-- Returns the comment of a Lua function, its chunk and its line. The comment is
+-- above the line of the definition, or belongs to the same name elsewhere in
+-- the file.
 local function lua_entry(name, f)
   local _, info = names.inner(f)
   if info.what == "C" then return end
@@ -191,7 +192,7 @@ local function meta_entry(full)
   return entry and entry.block and entry, same
 end
 
--- Maps a namespace to the module whose head comment describes it.
+-- Maps a namespace to the module whose head comment documents it.
 local MODULES = {["cute"] = "cute", ["cute.arch"] = "cute.arch",
   ["cute.gpu"] = "cute.gpu", ["cute.jit"] = "cute.jit",
   ["cute.npy"] = "cutelua.text.npy", ["cute.npz"] = "cutelua.text.npz",
@@ -234,8 +235,8 @@ local function parameters(text)
   return list
 end
 
--- Returns the doc of a Lua function with its parameters renamed: from the
--- names in the definition (`own`) to those of the public signature.
+-- Returns the doc of a Lua function with renamed parameters: the names in the
+-- definition (`own`) become the names of the public signature.
 local function renamed(doc, own, signature)
   if not doc or not own or #doc.params == 0 then return doc end
   local to, known = {}, {}
@@ -294,7 +295,7 @@ end
 -- are loaded on first use.
 local function keys(t)
   local set, list = {}, {}
-  if rawequal(t, cute) then assert(cute.math) end  -- creates it
+  if rawequal(t, cute) then assert(cute.math) end  -- creates cute.math
   for k in next, t do set[k] = true end
   for _, more in ipairs {sign.lazy(t)} do
     for k in pairs(more) do set[k] = true end
@@ -317,7 +318,7 @@ local function module_value(name)
   return v
 end
 
---- Returns the item of a module, whose doc is the module's head comment.
+--- Returns the item of a module. Its doc is the module's head comment.
 ---@param name string "cute.arch"
 ---@return table item
 local function module_item(name, value)
@@ -347,8 +348,8 @@ end
 -- Classes
 ---------------------------------------------------------------------------
 
--- Classes of userdata: the name of the class, the key of its metatable, and the
--- name of its class in lua/cute/meta.
+-- Classes of userdata: {name of the class, key of its metatable, name of its
+-- class in lua/cute/meta}.
 local OBJECTS = {
   {"layout", "cute.layout", "cute.Layout"},
   {"tensor", "cute.tensor", "cute.Tensor"},
@@ -371,7 +372,7 @@ local OBJECTS = {
   {"gpu_launch", "cute.launch", "cute.GpuLaunch"},
   {"blas", "cute.blas", "cute.Blas"},
 }
--- Modules whose loading defines the classes of lua/cute.
+-- Modules that define the classes of lua/cute when they are loaded.
 local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cutelua.ptx.raw
   cute.stream cute.math cute.smemstruct cute.utils cute.pipeline
   cutelua.profile.swizzle cutelua.profile.conflict cutelua.profile.preflight
@@ -381,8 +382,8 @@ local CLASS_MODULES = [[cute.lang.kernel cute.lang.trace cutelua.ptx.raw
 
 local function class_name(name) return (name:lower():gsub(" ", "_")) end
 
--- objects: the classes of C, which exist before modules are loaded. classes:
--- all classes by name, {name =, annotation =, tables =, title =}.
+-- objects: the classes defined in C, which exist before modules are loaded.
+-- classes: all classes by name, as {name =, annotation =, tables =, title =}.
 local objects, classes
 
 local function load_objects()
@@ -417,8 +418,8 @@ local function class_of(name)
   return load_objects()[name] or load_classes()[name]
 end
 
--- Returns the names of a class's methods and fields in order, and the set of
--- them.
+-- Returns the sorted names of a class's methods and fields, and the same names
+-- as a set.
 local function members(class)
   local set, list = {}, {}
   local annotated = load_meta().classes[class.annotation]
@@ -427,8 +428,9 @@ local function members(class)
     for k, v in next, t do
       if type(k) == "string" and not k:find "^_" and type(v) == "function"
         and (core.signature(v) or class.title) then
-        -- TiledMma and TiledCopy share one metatable, both kinds of atoms
-        -- another: only methods that the class itself documents are listed.
+        -- TiledMma and TiledCopy share one metatable, and both kinds of atoms
+        -- share another. Of such methods, only those that lua/cute/meta
+        -- documents for this class are listed.
         local shared = class.name:find "^tiled_" or class.name:find "_atom$"
         if not shared or meta.names[own .. k]
           or meta.names[own:gsub(":$", ".") .. k] then
@@ -442,7 +444,7 @@ local function members(class)
   return list, set
 end
 
--- Returns the item of the function that makes objects of a class of lua/cute,
+-- Returns the item of the function that creates objects of a class of lua/cute,
 -- such as cute.pipeline.PipelineState; nil if there is none.
 local function constructor(class)
   for _, module in ipairs {"cute.pipeline.", "cute.utils.", "cute."} do
@@ -497,10 +499,10 @@ end
 
 local all
 
---- Returns every public name: items {name =, kind = "module", "function",
--- "constant", "constants", "class", "method" or "field", topic =, doc =,
--- signature =, chunk =, line =, same = the original of an alias}, modules
--- first, each followed by its members.
+--- Returns every public name as a list of items {name =, kind = "module",
+-- "function", "constant", "constants", "class", "method" or "field", topic =,
+-- doc =, signature =, chunk =, line =, same = the original of an alias}.
+-- Modules come first, each followed by its members.
 ---@return table[]
 function names.all()
   if all then return all end
@@ -594,8 +596,9 @@ local function by_path(name)
   return item
 end
 
---- Returns the item (see names.all) of a name that is written in full; a field
--- or method has its owner in front. Returns nil if there is no such name.
+--- Returns the item (see names.all) of a name that is written in full; nil if
+-- there is no such name. The name of a field or method is preceded by its
+-- module or class.
 ---@param name string "cute.make_layout", "make_layout", "tensor:fill",
 -- "tensor.fill", "layout.shape"
 ---@return table? item
@@ -610,7 +613,7 @@ function names.exact(name)
 end
 
 --- Returns the item (see names.all) of a name, or nil and similar names.
----@param name string as in names.exact, or "partition_S"
+---@param name string as in names.exact, or only the last part: "partition_S"
 ---@return table? item, string[]? near
 function names.find(name)
   name = name:match "^%s*(.-)%s*$":gsub("%(%)$", "")
@@ -626,9 +629,9 @@ function names.find(name)
   return nil, names.near(name, list)
 end
 
--- Returns short names that are similar to `last`, with the full name of each.
--- `first`: only names with the same first letter, which most typing errors
--- preserve.
+-- Returns short names that may be similar to `last`, with the full name of
+-- each. first: true to return only names with the same first letter, because
+-- most typing errors preserve it.
 local function candidates(last, list, first)
   local shorts, of = {}, {}
   for _, full in ipairs(list) do
@@ -644,8 +647,8 @@ local function candidates(last, list, first)
   return shorts, of
 end
 
---- Returns at most five names whose last part is nearest to that of `name`, the
--- nearest first.
+--- Returns at most five names whose last part is most similar to that of
+-- `name`, the most similar first.
 ---@param name string
 ---@param list string[]
 ---@return string[]
@@ -664,8 +667,8 @@ function names.near(name, list)
   return near
 end
 
--- Maps the type name of a userdata of C to the title of the class in lua/cute
--- that documents the type.
+-- Maps the type name of a userdata made by C to the title of the class in
+-- lua/cute that documents the type.
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 

@@ -1,7 +1,7 @@
---- Searches for words in kinds of errors and reports, public names, atoms,
--- environment variables, and the documents, which the program carries. A word
--- matches only at the beginning of another word: "race" matches in "races" and
--- "block-race", but not in "trace".
+--- Searches for the words of a query in kinds of errors and reports, public
+-- names, atoms, environment variables and the embedded documents. A word is
+-- found only at the beginning of a word of the text: "race" is found in "races"
+-- and "block-race", but not in "trace".
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local environment = require "cutelua.doc.environment"
@@ -31,9 +31,9 @@ local function cut(text, width)
   return text
 end
 
--- Returns a list of the words of a query, each as a plain text and a pattern
--- that matches the word only where a word begins; nil if the query has no
--- word.
+-- Returns a list of the words of a query, or nil if the query has none. Each
+-- entry has the word as plain text, and a pattern that matches it only at the
+-- beginning of a word.
 local function words_of(question)
   local list = {}
   for word in question:lower():gmatch "[%w\128-\255]+" do
@@ -62,7 +62,7 @@ end
 -- ---- documents ----
 
 -- Returns the sections of the documents: {page = "simulator", path =, line =,
--- title =, text = with its heading}.
+-- title =, text = the section with its heading}.
 local function sections()
   if search.list then return search.list end
   local list = {}
@@ -106,15 +106,16 @@ end
 
 local function find_names(_, add)
   for _, item in ipairs(names.all()) do
-    if not item.same and not item.maker then  -- documented elsewhere
+    -- skip aliases and classes' makers
+    if not item.same and not item.maker then
       add(item.name, item.doc and comments.summary(item.doc) or "", nil,
           item.doc and table.concat(item.doc.text, " "))
     end
   end
 end
 
--- Finds copy atoms, and MMAs, of which there are 35000, by architecture and
--- shape: "SM80_16x8x8_".
+-- Finds copy atoms by name. Finds MMA atoms only by architecture and shape,
+-- such as "SM80_16x8x8_", because there are 35000 of them.
 local function find_atoms(words, add)
   for i = 0, math.huge do
     local name = core.atom_name("copy", i)
@@ -144,8 +145,9 @@ local PLACES = {
   {"Documents: ask for a place to read it", find_sections},
 }
 
--- Returns the search results of one kind, such as sections of documents: first
--- results whose name has the words, then results whose description has them.
+-- Returns the search results of one kind, such as sections of documents.
+-- Results whose name contains all words come first; results whose description
+-- contains them follow.
 local function rows_of(find, words)
   local named, told, seen = {}, {}, {}
   find(words, function(name, about, own, more)
@@ -177,8 +179,8 @@ local function put(out, title, rows)
   end
 end
 
---- Returns, as text, the names and sections that contain all words of a query;
--- nil if there are none, or if the query is too short or too long.
+--- Returns the names and sections that contain all words of a query, as text.
+-- Returns nil if there are none, or if the query is too short or too long.
 ---@param question string
 ---@return string?
 function search.text(question)
@@ -216,8 +218,9 @@ local function kind_text(kind)
   return table.concat(out, "\n")
 end
 
--- Returns the text of the section whose heading or position a question names.
--- If the question names a document, returns the document's headings.
+-- Returns the text of the section whose heading, or whose position such as
+-- "docs/ops.md:105", equals the question. If the question names a document,
+-- returns the document's headings.
 local function section_text(question)
   local asked, heads, text = question:lower(), {}, nil
   local page = asked:gsub("^docs/", ""):gsub("%.md$", "")
@@ -231,9 +234,9 @@ local function section_text(question)
   return text or heads[1] and table.concat(heads, "\n") or nil
 end
 
---- Returns the text for a question that is not a public name, but names a kind
--- of errors or reports, "[race]" or "race"; a document, "ops"; or a section of
--- a document, "epilogues" or "docs/ops.md:105". Returns nil for other
+--- Returns the text for a question that is not a public name. It may name a
+-- kind of error or report, "[race]" or "race"; a document, "ops"; or a section
+-- of a document, "epilogues" or "docs/ops.md:105". Returns nil for other
 -- questions.
 ---@param question string
 ---@return string?

@@ -1,13 +1,13 @@
---- Pictures as HTML pages. In a page, hovering highlights the cells of a thread
--- in all panels, a slider steps through passes, and layouts can be edited.
--- The JavaScript of the pages is in script.lua.
+--- Converts pictures to HTML pages. In a page, hovering over a cell highlights
+-- the cells of its thread in all panels, a slider steps through passes, and
+-- layouts can be edited. The JavaScript of the pages is in script.lua.
 local html = require "cutelua.text.html"
 local palette = require "cutelua.draw.palette"
 local script = require "cutelua.draw.script"
 
 local page = {}
 
--- The largest number of cells of a layout that the user edits.
+-- The largest number of cells of a layout that the user enters in the page.
 local LIMIT = 1 << 15
 
 --- The style that a page needs for pictures, in addition to `page.script`.
@@ -60,8 +60,8 @@ page.style = [[
 
 page.script = script.algebra .. script.picture
 
--- Returns the first n entries of a list with false in place of nil, because
--- JSON lists have no gaps.
+-- Returns the first n entries of a list, with false in place of nil, because
+-- lists in JSON have no gaps.
 local function dense(list, n)
   local out = {}
   for i = 1, n do
@@ -72,8 +72,8 @@ local function dense(list, n)
 end
 
 -- Returns, for each cell of a panel, the threads and values that hold it in
--- addition to the first. The result is an object whose field names are cell
--- numbers as text, or nil.
+-- addition to the first ones. The result is a table whose keys are cell numbers
+-- as text, or nil if no cell has more than one holder.
 local function more_of(panel)
   if not panel.more or not next(panel.more) then return nil end
   local out = {}
@@ -125,7 +125,7 @@ function page.data(p)
   return data
 end
 
--- Returns the largest number of panels side by side in a picture.
+-- Returns the largest number of panels that a picture places side by side.
 local function beside(p)
   local most = 1
   for _, panel in ipairs(p.panels) do

@@ -4,12 +4,13 @@
 --     cute.draw(mma, {file = "mma.svg"})      .svg .tex .html .txt
 --     svg = cute.draw(tv, {as = "svg", tile = {16, 8}})
 --
--- cute.draw draws layouts, composed ones and their text; swizzles; thread-value
--- layouts (with `tile`); atoms, TiledMMAs, TiledCopies; tensors; a conflict or
--- a report of k:profile; a timeline. Objects of a class with a function
--- __draw(x, opts) are drawn as the picture that this function returns.
--- Everything is first converted to a picture (picture.lua), from which all
--- forms are made: text.lua, svg.lua, latex.lua, html.lua.
+-- cute.draw draws layouts, including composed layouts and the text of a layout;
+-- swizzles; thread-value layouts (with `tile`); atoms, TiledMMAs, TiledCopies;
+-- tensors; a conflict or a report of k:profile; a timeline. An object of a
+-- class with a function __draw(x, opts) is drawn as the picture that this
+-- function returns. Every object is first converted to a picture (picture.lua).
+-- text.lua, svg.lua, latex.lua and html.lua write pictures in the output
+-- formats.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
 local sign = require "cute.lang.signature"
@@ -42,12 +43,12 @@ local function check_options(opts)
   end
 end
 
---- A function f(picture) that shows a picture instead of printing it. The
--- workshop sets it.
+--- If set, a function f(picture) that shows a picture instead of printing it.
+-- The workshop sets it.
 draw.screen = nil
 
--- Returns the form (text, svg, latex, html) that options ask for; nil if the
--- picture is to be printed.
+-- Returns the output format (text, svg, latex, html) that the options request;
+-- nil if the picture is to be printed.
 local function form_of(opts)
   if opts.as or not opts.file then return opts.as end
   local ending = opts.file:match "%.(%w+)$"
@@ -112,17 +113,19 @@ function draw.picture(x, opts)
   return p
 end
 
---- Draws x: prints it; with `as` ("text", "svg", "latex", "html") returns the
--- text of that form; with `file` writes it, whole or not at all.
+--- Draws x. By default, prints the picture. With `as` ("text", "svg", "latex",
+-- "html"), returns its text in that format. With `file`, writes a file; on
+-- failure, no incomplete file remains.
 --
 --     svg = cute.draw("Sw<2,0,3> o 0 o (8,8):(8,1)", {as = "svg"})
 --     cute.draw(cute.make_swizzle(3, 3, 3), {file = "swizzle.html"})
 --
--- opts: by ("offset", "thread", "value", "bank", "pass", "lane", "none": what
--- the colours show), labels (false, or one or two of these, or "coord"), tile =
--- {M, N} (of a thread-value layout), dtype (for banks), limit (cells, 32768
--- when absent), title, width (columns of text) and colour (of text), tensor and
--- line (of a report), blocks (of a timeline).
+-- The option `by` selects what the colours show: "offset", "thread", "value",
+-- "bank", "pass", "lane" or "none". `labels` is false, one or two of these
+-- words, or "coord". Further options: tile = {M, N} for a thread-value layout;
+-- dtype for banks; limit, the largest number of cells (32768 when absent);
+-- title; width (columns) and colour for text; tensor and line for a report;
+-- blocks for a timeline.
 ---@param x any
 ---@param opts? table
 ---@return string? text

@@ -1,4 +1,4 @@
---- Pictures as LaTeX (TikZ). For layouts, TiledMMAs, TiledCopies and
+--- Writes pictures as LaTeX (TikZ). For layouts, TiledMMAs, TiledCopies and
 -- thread-value layouts, the text equals the output of CuTe's print_latex.
 local palette = require "cutelua.draw.palette"
 local picture = require "cutelua.draw.picture"
@@ -32,8 +32,9 @@ local function grid(out, m0, n0, m1, n1)
     .. "grid (%d,%d);\n\n"):format(m0, n0, m1, n1)
 end
 
--- Returns the position of the first cell of panel number `at`: as in CuTe's
--- pictures, or below the previous panel.
+-- Returns the position of a panel's first cell: panel.corner if it is set, as
+-- in CuTe's pictures and in grids of panels; else row `at`, below the previous
+-- panel.
 local function corner(panel, at)
   if panel.corner then return panel.corner[1], panel.corner[2] end
   return at, 0
@@ -49,8 +50,8 @@ local function node(m, n, label, fill)
     fill and "[fill=" .. fill .. "]" or "", m, n, label[1] or "")
 end
 
--- Draws the cells of a panel that have a label or a colour. As in CuTe's text,
--- they are in the order of threads and values.
+-- Draws the cells of a panel that have a label or a colour. They are ordered by
+-- thread and value, as in CuTe's text, if the panel has an order.
 local function cells(out, panel, m0, n0, fill)
   local order, columns = panel.order, panel.columns
   for i = 1, order and #order or panel.rows * columns do
@@ -86,7 +87,7 @@ local function sides(out, panel, m0, n0)
   if turned then rows() end
 end
 
--- Draws a time line that is 16 cm long, with half a centimetre for each row.
+-- Draws a timeline that is 16 cm long, with half a centimetre for each row.
 local function bars(out, panel, m0, fill)
   if panel.name then
     out[#out + 1] = ("\\node[anchor=west,minimum size=0] at (%.1f,0) "
@@ -119,8 +120,8 @@ local function bars(out, panel, m0, fill)
   return below + #panel.legend / 2
 end
 
--- Sets the position of each panel, for a picture whose panels are arranged as a
--- grid.
+-- If the panels of a picture are arranged as a grid, sets the position of each
+-- panel.
 local function places(p)
   local rows, columns = {}, {}
   for _, panel in ipairs(p.panels) do
@@ -143,8 +144,8 @@ local function comment(out, s)
   end
 end
 
--- Appends title, captions and captions of panels: as comments, and above the
--- picture.
+-- Appends the title, the captions and the panels' captions as LaTeX comments.
+-- Returns the LaTeX that shows the same lines above the picture.
 local function head(out, p)
   local lines = {p.title}
   table.move(p.captions, 1, #p.captions, #lines + 1, lines)
@@ -173,8 +174,8 @@ function latex.of(p)
   else
     above = head(out, p)
   end
-  -- The option `convert` makes the class standalone produce a picture file, as
-  -- in CuTe's texts.
+  -- The option `convert` makes the class `standalone` convert the result to an
+  -- image file. CuTe's LaTeX has this option, too.
   out[#out + 1] = p.cute and "\\documentclass[convert]{standalone}\n"
     or "\\documentclass[border=4pt]{standalone}\n"
   out[#out + 1] = HEAD

@@ -22,7 +22,7 @@ local function one_of(what, name, list)
     near and " (did you mean " .. near .. "?)" or ""))
 end
 
--- Returns the allowed words of an option: the other arguments, then the ids
+-- Returns the words that an option accepts: the other arguments, then the ids
 -- (thread, value, ...) that the cells of a panel have.
 local function known(panel, ...)
   local list = {...}
@@ -50,8 +50,9 @@ local function colour(panel, by)
   return name
 end
 
--- Labels the cells of a panel with their ids, such as thread and value: one id
--- is a plain number, several ids are letters and numbers.
+-- Labels the cells of a panel with the ids in `names`, such as thread and
+-- value. A single id is written as a plain number, several ids with letters,
+-- such as "T5 V0".
 local function write(panel, names)
   local lists = {}
   for k, name in ipairs(names) do
@@ -142,8 +143,8 @@ local function slices(layout)
   return list
 end
 
--- Returns the numbers of rows, of columns and of panels for a layout: the
--- extents of modes 0 and 1, and the size of all further modes.
+-- Returns the numbers of rows, columns and panels for a layout. They are the
+-- extent of mode 0, the extent of mode 1, and the size of all further modes.
 local function extents(layout, column)
   local rank = core.rank(layout)
   local rows, columns, panels = core.size(layout, 0), 1, 1
@@ -153,8 +154,8 @@ local function extents(layout, column)
   return rows, columns, panels
 end
 
--- Returns the width of an element in bits: of opts.dtype, else of the tensor's
--- type.
+-- Returns the width of an element in bits, from the type opts.dtype or else
+-- from the tensor's type.
 local function bits_of(opts, tensor)
   local dtype = opts.dtype or tensor and tensor.dtype
   if dtype == nil then return nil end
@@ -210,8 +211,8 @@ local function offset_panels(x, layout, opts, tensor)
   return list
 end
 
---- Draws a layout, composed or not: the offset of each coordinate. Modes beyond
--- the second become panels.
+--- Draws a layout, which may be composed: the offset of each coordinate. Each
+-- coordinate of the modes after the second has a separate panel.
 ---@param layout table
 ---@param opts table
 ---@return table picture
@@ -224,8 +225,8 @@ function layouts.layout(layout, opts)
   return layouts.finish(p, opts, "offset", {"offset"})
 end
 
---- Draws a swizzle: the new positions of the chunks of each row. A chunk of 2^M
--- elements has one column.
+--- Draws a swizzle: the position to which it moves each chunk of each row. A
+-- chunk has 2^M elements and is one cell.
 ---@param swizzle table
 ---@param opts table
 ---@return table picture
@@ -241,7 +242,8 @@ function layouts.swizzle(swizzle, opts)
   p.title = tostring(swizzle)
   table.insert(p.captions, 1, ("%s: a cell is %d element%s, its number where "
     .. "it begins"):format(tostring(layout), 1 << m, m > 0 and "s" or ""))
-  -- By default, the colour of a cell is that of its chunk.
+  -- By default, a cell has the colour of its chunk, which is a chunk of 2^M
+  -- elements.
   if opts.by == nil then
     panel.by = nil
     for i, v in ipairs(panel.ids.offset) do
@@ -266,8 +268,9 @@ local function short(v)
   return tostring(v)
 end
 
--- Sets the colour classes of the cells for the palette "heat": class 8 is zero,
--- class 16 the largest magnitude. Returns the largest magnitude.
+-- Sets the colour classes of the cells for the palette "heat": zeros get class
+-- 8, the largest magnitude gets class 16 or, if negative, class 0. Returns the
+-- largest magnitude.
 local function warmth(panels)
   local most = 0
   for _, panel in ipairs(panels) do
@@ -281,8 +284,8 @@ local function warmth(panels)
       if type(v) == "number" and v == v then
         local part = most > 0 and v / most or 0
         part = math.max(-1, math.min(1, part)) * 8
-        -- Rounding away from zero keeps the sign of the smallest numbers
-        -- visible.
+        -- Rounding away from zero gives even the smallest numbers a visible
+        -- sign.
         panel.class[i] = 8 + (part > 0 and math.ceil(part)
                               or math.floor(part))
       end
@@ -292,7 +295,7 @@ local function warmth(panels)
 end
 
 --- Draws the elements of a tensor that the host can read, with the offset of
--- each.
+-- each element.
 ---@param t table
 ---@param opts table
 ---@return table picture
@@ -337,13 +340,14 @@ end
 -- Threads and values of a tile's elements
 ---------------------------------------------------------------------------
 
--- The most threads and values that a cell lists, besides the first one.
+-- The largest number of further threads and values that a cell lists after the
+-- first.
 local HOLDERS = 16
 
 -- Returns begin[t], the first element of thread t, and step[v], the distance of
--- value v from it. An element of a layout that is not composed is their sum,
--- which saves a call for each element. For a composed layout, returns only
--- `begin`.
+-- value v from the first element. In a layout that is not composed, an element
+-- is the sum of both; this saves a call for each element. For a composed
+-- layout, returns only `begin`.
 local function starts(tv, threads, values)
   local begin, step = {}, {}
   for t = 0, threads - 1 do begin[t] = tv(t, 0) end
@@ -352,8 +356,8 @@ local function starts(tv, threads, values)
   return begin, step
 end
 
--- Groups the threads that hold the same elements. Groups are in the order of
--- their first threads.
+-- Groups the threads that hold the same elements. Groups are ordered by their
+-- first threads.
 local function alike(begin, step, threads)
   local groups, by = {}, {}
   for t = 0, threads - 1 do
@@ -368,9 +372,9 @@ local function alike(begin, step, threads)
   return groups
 end
 
--- Returns the panel of an M by N tile that shows the first thread and value
--- holding each element. The field `turned` exchanges rows and columns; `across`
--- means that elements are numbered along rows.
+-- Returns the panel of an M by N tile. It shows, for each element, the first
+-- thread and value that hold it. If fields.turned is true, rows and columns are
+-- exchanged; if fields.across is true, elements are numbered along rows.
 local function holder_panel(x, tv, fields, opts)
   check_static(x, tv)
   if core.rank(tv) ~= 2 then
@@ -444,9 +448,10 @@ local function tile_of(tile)
   return M, N
 end
 
---- Draws a thread-value layout: the holders of each element of an M by N tile.
+--- Draws a thread-value layout: the threads and values that hold each element
+-- of an M by N tile.
 ---@param tv table (thread, value) -> element, along columns
----@param opts table with tile = {M, N}, or a layout of it
+---@param opts table with tile = {M, N}, or a layout with these extents
 ---@return table picture
 function layouts.tv(tv, opts)
   local M, N = tile_of(opts.tile)
@@ -507,7 +512,7 @@ end
 ---@return boolean
 function layouts.is_mma(x) return field(x, "shape_mnk") ~= nil end
 
---- Draws a TiledMMA: C, with A at its left and B above it.
+--- Draws a TiledMMA: C, with A to its left and B above it.
 function layouts.tiled_mma(x, opts)
   local tile = x.tile_size_mnk
   local M, N, K = core.size(tile[1]), core.size(tile[2]), core.size(tile[3])
@@ -516,7 +521,7 @@ function layouts.tiled_mma(x, opts)
      C = x.tv_layout_C_tiled})
 end
 
---- Draws an MMA atom: C, with A at its left and B above it.
+--- Draws an MMA atom: C, with A to its left and B above it.
 function layouts.mma_atom(x, opts)
   local M, N, K = table.unpack(x.shape_mnk)
   return mma(x, opts, title_of(x, "MMA_Atom", M, N, K), M, N, K,
@@ -532,7 +537,7 @@ function layouts.tiled_copy(x, opts)
 end
 
 --- Draws a copy atom: its elements in the order of the source layout. A row of
--- the picture holds the elements that one thread's source address covers.
+-- the picture has the elements that one thread reads from its source address.
 function layouts.copy_atom(x, opts)
   local source, target = x.layout_src_tv, x.layout_dst_tv
   check_static(x, source)

@@ -1,5 +1,5 @@
---- Colours of pictures: the class of a cell is a number, and a palette assigns
--- each number a colour, which is the same in all output formats.
+--- Colours of pictures. Each cell has a colour class, which is a number. A
+-- palette assigns a colour to each class, the same in all output formats.
 local palette = {}
 
 -- Eight light hues, on which black text is readable.
@@ -12,8 +12,8 @@ local DEEP = {{104, 164, 232}, {250, 170, 88}, {118, 198, 118},
               {240, 126, 126}, {172, 144, 228}, {238, 206, 84},
               {98, 198, 192}, {230, 142, 202}}
 
--- Returns each hue in four shades: a quad of lanes, or four banks, share one
--- hue.
+-- Returns each hue in four shades, so that the four lanes of a quad, or four
+-- adjacent banks, share a hue.
 local function shades()
   local list = {}
   for i, hue in ipairs(HUES) do
@@ -28,8 +28,8 @@ local function shades()
   return list
 end
 
--- Returns the palette for signed values: colours from negative through zero to
--- positive.
+-- Returns the palette for signed values: 8 colours for negative values, one for
+-- zero, 8 for positive values.
 local function heat()
   local list, ends = {}, {{120, 164, 226}, {238, 132, 118}}
   for i = -8, 8 do
@@ -41,8 +41,8 @@ local function heat()
   return list
 end
 
--- Colours of CuTe's LaTeX: grays in percent of black, in an order in which
--- neighbours differ much, and pastels.
+-- Colours of CuTe's LaTeX. GRAYS are percentages of black, ordered so that
+-- neighbours differ much.
 local GRAYS = {0, 40, 20, 60, 10, 50, 30, 70}
 local PASTELS = {{175, 175, 255}, {175, 255, 175}, {255, 255, 175},
                  {255, 175, 175}, {210, 210, 255}, {210, 255, 210},
@@ -64,8 +64,8 @@ local LISTS = {
             {157, 117, 93}, {228, 87, 86}, {114, 183, 178}, {238, 202, 59}},
 }
 
---- Returns the colours of a palette as a list of {red, green, blue}, class 0
--- first. With n colours, class n + k has the colour of class k.
+--- Returns the colours of a palette as a list of {red, green, blue}; class 0 is
+-- first. If the list has n colours, class n + k has the colour of class k.
 ---@param name string
 ---@return integer[][]
 function palette.colours(name) return LISTS[name] end
@@ -99,8 +99,9 @@ local function nearest_step(v)
   return best - 1
 end
 
---- Returns a terminal escape for a background colour: one of 256 colours, or
--- the exact one where the terminal supports it.
+--- Returns the parameters of a terminal escape sequence that sets the
+-- background colour. With `all`, it sets the exact colour; else the nearest of
+-- 256 colours.
 ---@param c integer[]
 ---@param all? boolean
 ---@return string

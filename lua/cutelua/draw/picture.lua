@@ -1,17 +1,19 @@
---- Pictures that do not depend on an output format. Other files of this folder
--- write them as text, SVG, LaTeX or HTML.
+--- Pictures that do not depend on an output format. text.lua, svg.lua,
+-- latex.lua and html.lua write them.
 --
 -- A picture is {title =, captions = {line, ...}, palette = name (palette.lua),
---   panels = {panel, ...}, cute = differences in CuTe's own text, meet = do
---   rows and columns of adjacent panels align?}.
+--   panels = {panel, ...}, cute = settings for output like CuTe's own, meet =
+--   whether rows and columns of adjacent panels align}.
 -- A panel is a grid {name =, caption =, note =, rows =, columns =, row_name =,
 --   column_name =, place = {i, j} in a grid of panels, row_labels =,
---   column_labels = (numbers from 0 on where absent), label = {}, class = {},
+--   column_labels = (numbers from 0 on when absent), label = {}, class = {},
 --   ids = {thread = {}, value = {}, offset = {}, bank = {}, pass = {},
---   lane = {}}}: lists by row * columns + column + 1, with nil for cells
---   without one. label: the text, in two lines where it contains a blank.
---   class: the colour. more: by cell, further holders, alternating thread and
---   value, or lanes. edit = {text =, tile =, turned =}: the layout shown.
+--   lane = {}}, more =, edit =}.
+--   label, class and each list of ids have an entry, perhaps nil, for each
+--   cell, with the index row * columns + column + 1. label: the text; a blank
+--   breaks it into two lines. class: the colour. more[cell]: further holders
+--   of the cell: threads and values in alternation, or lanes. edit = {text =,
+--   tile =, turned =}: the layout that the panel shows, for editing.
 -- A panel can also be a timeline: {bars = {{row =, from =, to =, label =,
 --   class =}, ...}, row_labels = {}, last =, unit =, legend = {{name, class},
 --   ...}}.
@@ -19,7 +21,7 @@ local core = require "cute.core"
 
 local picture = {}
 
---- Properties that identify cells, and their letters in labels.
+--- Properties of cells that pictures can show, and their letters in labels.
 picture.IDS = {"thread", "value", "lane", "pass", "offset", "bank"}
 picture.LETTERS = {thread = "T", value = "V", lane = "L", pass = "P",
                    offset = "", bank = "B"}
@@ -38,8 +40,8 @@ local function product(list, most)
   return cells
 end
 
---- Raises an error if the number of cells, the product of the extents, is above
--- the limit.
+--- Raises an error if the number of cells, which is the product of the extents,
+-- exceeds the limit. Returns the number.
 ---@param what string name of the drawing function
 ---@param x any the object to draw
 ---@param extents integer[]
@@ -57,7 +59,7 @@ function picture.check_cells(what, x, extents, limit)
     or ""))
 end
 
---- Returns the limit of cells from the options.
+--- Returns the largest number of cells that the options allow.
 ---@param opts table
 ---@return integer
 function picture.limit(opts)
@@ -87,8 +89,8 @@ function picture.lines(label)
   return list
 end
 
---- Returns the number of characters of a panel's longest label and the number
--- of lines; with `split`, labels are split at their blanks.
+--- Returns the number of characters of a panel's longest label, and the largest
+-- number of lines of a label. With `split`, labels are split at their blanks.
 ---@param panel table
 ---@param split? boolean
 ---@return integer width, integer lines
@@ -122,7 +124,7 @@ end
 
 --- Returns a panel's caption: its name, its layout, and its note.
 ---@param panel table
----@return string? nil where there is nothing to say
+---@return string? nil if the panel has no caption
 function picture.caption(panel)
   local s = panel.caption
   if panel.note then s = (s and s .. "; " or "") .. panel.note end
@@ -130,8 +132,8 @@ function picture.caption(panel)
   return s
 end
 
--- Returns the text for the further holders of a cell, after the first: threads
--- and values in alternation, or lanes.
+-- Returns text for the holders of a cell after the first one. `list` has
+-- threads and values in alternation or, unless `pairs_of` is set, lanes.
 local function others(list, pairs_of)
   local out = {}
   if pairs_of then
@@ -144,10 +146,10 @@ local function others(list, pairs_of)
   return table.concat(out)
 end
 
---- Returns a function that describes cell i of a panel with all that is known:
--- "(1,3) T5 V0, T37 V0 offset 11".
+--- Returns a function that describes cell i of a panel, with its coordinate and
+-- all its ids: "(1,3) T5 V0, T37 V0 offset 11".
 ---@param panel table
----@param escape fun(s: string): string applied to texts, not to numbers
+---@param escape fun(s: string): string applied to texts but not to numbers
 ---@return fun(i: integer): string
 function picture.describer(panel, escape)
   local known, rows, columns = {}, {}, {}

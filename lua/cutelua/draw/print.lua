@@ -18,7 +18,7 @@ local function check_static(x, rank)
   end
 end
 
--- Returns the picture of a layout of rank 1 or 2 by CuTe's rules; a layout of
+-- Returns the picture of a layout of rank 1 or 2 as CuTe draws it: a layout of
 -- rank 1 becomes a column.
 local function layout_picture(what, x)
   if core.typename(x) == "tensor" then x = x.layout end
@@ -38,7 +38,8 @@ end
 --- Returns the table of offsets of a layout of rank 1 or 2, as CuTe's
 -- print_layout draws it: rows are mode 0, columns mode 1.
 ---@param layout table a layout, or a tensor (its layout is drawn)
----@param colour? boolean with a terminal's colours: cells by offset modulo 8
+---@param colour? boolean true to colour cells by offset modulo 8, for a
+-- terminal
 ---@return string text with a newline at its end
 function show.layout_text(layout, colour)
   return text.of(layout_picture("print_layout", layout), {colour = colour,
@@ -108,7 +109,8 @@ end
 --- Returns all elements of a tensor of rank 1 to 4 as text; rows are mode 0.
 -- Matrices of higher modes follow each other, as in CuTe's print_tensor.
 ---@param t table a tensor on the host, or an identity tensor
----@param colour? boolean with a terminal's colours: zeros dim, negatives red
+---@param colour? boolean true for terminal colours: zeros are dim, negative
+-- numbers red
 ---@return string text with a newline at its end
 function show.tensor_text(t, colour)
   if core.typename(t) ~= "tensor" then
@@ -142,8 +144,8 @@ end
 -- LaTeX
 ---------------------------------------------------------------------------
 
--- Sets the colours of a panel's cells that the user's function `color` returns
--- for an offset, or for a thread and value.
+-- Sets the colours of a panel's cells. The user's function `color` returns the
+-- colour for an offset, or for a thread and value.
 local function paint(panel, color)
   if not color then return end
   panel.fill = {}
@@ -185,10 +187,12 @@ local function copy_latex(x, color)
                         "Layout D TV: " .. p.panels[2].edit.text}, color)
 end
 
---- Returns LaTeX for a layout of rank 1 or 2 (numbers), a TiledMMA (C, A and B
--- by thread and value) or a TiledCopy (source and destination).
+--- Returns LaTeX for a layout of rank 1 or 2, a TiledMMA or a TiledCopy. The
+-- picture of a layout has its offsets. That of a TiledMMA has C, A and B with
+-- threads and values. That of a TiledCopy has source and destination.
 ---@param x table
----@param opts? {color: fun(...): string} TikZ fill, of an offset or (tid, vid)
+---@param opts? {color: fun(...): string} color returns the TikZ fill for an
+-- offset or for (tid, vid)
 ---@return string
 function show.latex_text(x, opts)
   local color = opts and opts.color
@@ -207,7 +211,7 @@ function show.latex_text(x, opts)
 end
 
 --- Prints a layout, TiledMma or TiledCopy as LaTeX (TikZ), as CuTe does. Raises
--- [limit] for more cells than are useful.
+-- the error [limit] if there are too many cells for a picture.
 ---@param x any
 ---@param opts? {color: function} the TikZ fill of a cell
 function show.print_latex(x, opts) io.write(show.latex_text(x, opts)) end
@@ -215,7 +219,7 @@ function show.print_latex(x, opts) io.write(show.latex_text(x, opts)) end
 --- Returns LaTeX for a thread-value layout: thread and value of each element of
 -- an M by N tile.
 ---@param layout_tv table (thread, value) -> element of the tile
----@param tile_mn table {M, N}, or a layout of it
+---@param tile_mn table {M, N}, or a layout with these extents
 ---@param opts? {color: fun(tid, vid): string}
 ---@return string
 function show.latex_tv_text(layout_tv, tile_mn, opts)

@@ -1,8 +1,8 @@
 --- Functions that print inside a kernel: cute.printf prints any values of a
 -- kernel, and cute.print_tensor prints a tensor. The device's printf accepts at
--- most 32 scalars. A call within that limit becomes one printf, whose output
--- stays together. In the output of a longer call only each line stays together;
--- the lanes of a warp print one after another.
+-- most 32 scalars. A call within that limit becomes one printf, whose output is
+-- not interleaved with other output. In the output of a longer call, only each
+-- line stays intact; the lanes of a warp print one after another.
 local core = require "cute.core"
 local host = require "cutelua.draw.print"
 local sign = require "cute.lang.signature"
@@ -13,11 +13,12 @@ local printing = {}
 local MOST = 32
 -- The largest number of bytes in the format string of one printf.
 local MOST_TEXT = 3000
--- The largest number of elements in memory that are printed by unrolled code;
--- for more, a loop is generated.
+-- The largest number of elements in memory that unrolled code prints; for more
+-- elements, a loop is generated.
 local UNROLLED = 64
 local BY_TYPE = "%\1"    -- see core/bind/printlib.c
--- The largest numbers of elements that are printed by default.
+-- The largest numbers of elements that printf (of one value) and print_tensor
+-- print by default.
 local LIMIT_VALUES, LIMIT_TENSOR = 64, 1024
 -- The largest nesting depth of tables.
 local DEEPEST = 32
@@ -40,8 +41,8 @@ local function both(a, b)
   if a == true then return b end
   if b == true then return a end
   if type(a) == "boolean" then a, b = b, a end
-  -- Even `false` is combined with a traced operand, so that no note says that
-  -- the operand is unused.
+  -- A traced operand is combined even with `false`: otherwise a note would say
+  -- that the operand is unused.
   return plain(a & b)
 end
 
@@ -65,8 +66,8 @@ local function is_at(what, at, index, dims)
   return cond
 end
 
--- Returns the condition, formed from the options `thread`, `block` and `when`,
--- under which a thread prints; and the limit of elements.
+-- Returns the condition under which a thread prints, formed from the options
+-- `thread`, `block` and `when`. Also returns the limit of elements.
 local function read_options(what, opts, otherwise)
   for name in pairs(opts) do
     if not OPTIONS[name] then
@@ -92,12 +93,12 @@ local function read_options(what, opts, otherwise)
 end
 
 ---------------------------------------------------------------------------
--- Pieces: the content to print
+-- Pieces of output
 ---------------------------------------------------------------------------
 
--- Appends text to a list of pieces. A piece is text; {conversion, scalar or a
--- function that loads it}; or a function that prints by itself, which loops
--- need.
+-- Appends text to a list of pieces of output. A piece is one of three things:
+-- text; {conversion, scalar or a function that loads it}; or a function that
+-- emits code that prints, such as a loop.
 local function say(out, text)
   for line, feed in text:gsub("%%", "%%%%"):gmatch "([^\n]*)(\n?)" do
     if line ~= "" then out[#out + 1] = line end
@@ -163,8 +164,8 @@ local function are_many(pieces)
   return values > MOST or bytes > MOST_TEXT
 end
 
--- Prints pieces of output (see `say`) in threads where cond is true. `one`
--- means that only a single thread prints.
+-- Prints pieces of output (see `say`) in threads where cond is true. one: true
+-- if only a single thread prints.
 local function print_where(cond, one, pieces)
   if cond == false then return end
   if cond ~= true then core.open_if(cond) end
@@ -187,8 +188,8 @@ end
 
 local piece
 
--- Appends the text of a layout or tensor to a list of pieces. Each `?` in the
--- text is replaced by a traced number.
+-- Appends the text of a layout or tensor x to a list of pieces. Each `?` in the
+-- text stands for a traced number of x, which is printed in its place.
 local function with_numbers(out, text, x)
   local numbers, at, k = core.traced_numbers(x), 1, 0
   for from, to in text:gmatch "()%?%{?d?i?v?=?%d*%}?()" do
@@ -249,8 +250,8 @@ local function nested(out, get, sizes, left, conversion)
   walk(1, {})
 end
 
--- Appends a piece that prints the elements of a tensor with traced extents, as
--- one list.
+-- Appends a piece that prints the elements of a tensor with traced extents as
+-- one list, in a loop.
 local function looped(out, t, left, conversion)
   local n = core.size(t)
   say(out, "[")
@@ -294,7 +295,7 @@ local function vector_piece(out, v, conversion, limit)
          conversion)
 end
 
--- Appends a value that the user passed to a list of pieces.
+-- Appends a value that the user passed to a list of pieces of output.
 local function user_piece(out, x, conversion, limit, depth)
   if type(x) == "function" or depth > DEEPEST then
     core.fail("bad-argument", "printf: " .. (depth > DEEPEST
@@ -375,11 +376,12 @@ local function are_options(x)
 end
 
 --- Prints on the device. In the format, `{}` prints a value according to its
--- type; C's conversions format numbers. Values are scalars, vectors, tensors
--- (their elements, by %g and the like; a pointer prints its address), layouts,
--- nested tables and strings. If the last argument is a table with names, it
--- holds options: limit (elements printed of one value, 64), when (a boolean),
--- and thread and block (an index, or {x, y, z}), which select the printing
+-- type; C's conversions format numbers. Values are scalars, vectors, tensors,
+-- layouts, nested tables and strings. A tensor prints its elements, which a C
+-- conversion such as %g can format; a pointer prints its address. If the last
+-- argument is a table with names, it holds options: `limit`, the number of
+-- elements printed of one value (64 when absent); `when`, a boolean; `thread`
+-- and `block`, each an index or {x, y, z}. The last three select the printing
 -- threads.
 ---@param format string
 ---@param ... any
@@ -415,10 +417,13 @@ local function cell_width(t)
   return t.dtype.is_float and 11 or t.dtype == core.boolean and 6 or 5
 end
 
--- Returns a table that describes what to print of tensor t: at most `limit`
--- elements. Its fields are t, rank, n (the extents of modes 0 to 3), columns
--- and rows (how many are printed; rows are those of all matrices), all (the
--- number of elements of t), and registers and memory (where t is).
+-- Returns a table that describes the printed part of tensor t, which has at
+-- most `limit` elements. The fields of the table are:
+--   t, rank        the tensor and its rank
+--   n              the extents of modes 0 to 3
+--   rows, columns  numbers of printed rows (of all matrices) and columns
+--   all            number of elements of t
+--   registers, memory   whether t is in registers or in memory
 local function table_of(t, limit)
   local rank = core.rank(t)
   if rank > 4 then
@@ -435,7 +440,7 @@ local function table_of(t, limit)
 end
 
 -- Returns the pieces of the line that separates matrices, if row r is the first
--- row of a matrix (a new index of mode 2 or 3).
+-- row of a matrix but not of the first matrix; else none.
 local function rule_pieces(g, r)
   if g.rank < 3 then return {} end
   local width = math.type(g.n[2]) == "integer" and g.columns * cell_width(g.t)
@@ -457,8 +462,8 @@ local function rule_pieces(g, r)
   end}
 end
 
--- Appends the cells of row r of the table g, from column `from` on, to a list
--- of pieces.
+-- Appends cells of row r of g (see table_of) to a list of pieces: `count` cells
+-- from column `from` on.
 local function cells(out, g, r, from, count)
   local rest = r // g.n[1]
   local at = {r % g.n[1], from, rest % g.n[3], rest // g.n[3]}
@@ -510,8 +515,8 @@ local function row_pieces(g, r)
   return out
 end
 
--- Appends the rows of the table g to the pieces, with as many rows in one
--- printf as fit.
+-- Appends the rows of g (see table_of) to a list of pieces, without a loop in
+-- the generated code.
 local function unrolled_rows(out, g)
   for r = 0, g.rows - 1 do
     table.move(row_pieces(g, r), 1, MOST_TEXT, #out + 1, out)
@@ -551,10 +556,11 @@ local function tensor_pieces(t, limit)
 end
 
 --- Prints all elements of a tensor of rank 1 to 4 in CuTe's format, in which
--- mode 0 numbers the rows. In a kernel each thread prints its own tensor on the
--- device. Options select the threads and limit the output: limit (elements,
--- 1024), when (a boolean), thread and block (an index, or {x, y, z}).
--- Coordinate tensors print their coordinates.
+-- mode 0 numbers the rows. A coordinate tensor prints its coordinates. In a
+-- kernel, each thread prints its own tensor on the device. Options: `limit`,
+-- the number of elements (1024 when absent); `when`, a boolean; `thread` and
+-- `block`, each an index or {x, y, z}. The last three select the printing
+-- threads.
 ---@param tensor table
 ---@param opts? table
 function printing.print_tensor(tensor, opts)

@@ -1,9 +1,10 @@
 --- The JavaScript of a picture's page, in two parts. `algebra` parses CuTe
 -- notation and evaluates layouts. `picture` draws panels, highlights the cells
--- of one thread (value, lane, pass, offset, bank), steps through them, and
--- redraws edited layouts. Both are objects of the page:
--- cuteAlgebra.layout(text), and cutePicture(element, data) with the data of
--- html.lua. data.wide is the length of a timeline's bars in pixels.
+-- that have the same thread (or value, lane, pass, offset, bank), steps through
+-- passes, and redraws edited layouts. Each part defines one global name of the
+-- page: cuteAlgebra, with layout(text); and cutePicture(element, data), which
+-- takes the data of html.lua. data.wide is the length of a timeline's bars in
+-- pixels.
 local script = {}
 
 script.algebra = [==[

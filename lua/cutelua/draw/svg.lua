@@ -1,5 +1,5 @@
---- Pictures as SVG files for browsers, papers and pages, on light and dark
--- backgrounds.
+--- Writes pictures as SVG, readable on light and dark backgrounds, for
+-- browsers, papers and pages.
 local html = require "cutelua.text.html"
 local palette = require "cutelua.draw.palette"
 local picture = require "cutelua.draw.picture"
@@ -12,7 +12,8 @@ local CHAR, LINE, GAP, MARGIN, HEAD = 6.7, 14, 36, 20, 26
 -- The largest width, in pixels, of panels that are placed side by side.
 local WIDEST = 1500
 
--- Escapes text; labels of numbers and letters need no escaping.
+-- Escapes text. Labels with only digits, letters and simple punctuation are
+-- returned as they are.
 local function escape(s)
   s = tostring(s)
   return s:find "^[%w .,:()-]*$" and s or html.escape(s)
@@ -66,9 +67,9 @@ local function measure(p, panel)
   return m
 end
 
--- Arranges the panels of `list`: each at its `place` if it has one, else side
--- by side as long as they fit. Sets the fields x and y of each. Returns the
--- total width and height.
+-- Arranges the panels of `list`. A panel with a `place` is put there; other
+-- panels are put side by side as long as they fit. Sets the fields x and y of
+-- each. Returns the total width and height.
 local function arrange(list, meet)
   local columns, rows, next_place = {}, {}, {1, 0}
   local x = 0
@@ -98,7 +99,7 @@ local function arrange(list, meet)
   local ys, height = starts(rows)
   for _, m in ipairs(list) do
     m.x, m.y = xs[m.place[2]], ys[m.place[1]]
-    -- Align the panel with the grid of the next panel.
+    -- Move the panel next to the following panel, so that their grids align.
     if meet then
       m.x = m.x + columns[m.place[2]] - m.width
       m.y = m.y + rows[m.place[1]] - m.height

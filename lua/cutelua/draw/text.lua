@@ -1,5 +1,5 @@
---- Pictures as text: for terminals, in colour or in CuTe's format, wrapped at
--- the terminal's width.
+--- Writes pictures as text for terminals, in colour or in CuTe's format. The
+-- text is wrapped at the terminal's width.
 local core = require "cute.core"
 local palette = require "cutelua.draw.palette"
 local picture = require "cutelua.draw.picture"
@@ -7,7 +7,7 @@ local picture = require "cutelua.draw.picture"
 local text = {}
 
 local OFF = "\27[0m"
--- The largest number of cells of a panel with lines between the cells.
+-- The largest panel, in cells, that has lines between its cells.
 local RULED = 256
 
 --- Reports whether output goes to a terminal that shows colours. Returns "all"
@@ -30,8 +30,8 @@ function text.width()
   return io.output() == io.stdout and core.terminal_columns(1) or nil
 end
 
--- Returns the escape sequence that sets the colour of each colour class of
--- cells; an empty list without colour.
+-- Returns the escape sequence for each colour class of cells; an empty list if
+-- `colour` is not set.
 local function paints(p, colour)
   if not colour then return {} end
   local list = {}
@@ -51,9 +51,8 @@ local function sides(panel, side, n)
   return list, width
 end
 
--- Returns the texts of a panel's cells and their width. A picture without
--- labels and colours shows the numbers of the classes, so that something is
--- visible.
+-- Returns the texts of a panel's cells, and their width. If neither labels nor
+-- colours would be visible, the texts are the numbers of the colour classes.
 local function cells_of(p, panel, paint)
   local width = picture.widest(panel)
   local labels = panel.label
@@ -117,7 +116,7 @@ local function grid(out, p, panel, opts, paint)
   end
 end
 
--- Letters that mark the names of a time line's bars, in the order of the
+-- Letters that stand for the names of a timeline's bars, in the order of the
 -- legend.
 local MARKS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 

@@ -1,7 +1,7 @@
---- Changes of a script's text. A change is {file =, start = {line =, column =},
--- stop = {line =, column =}, text =}: `text` replaces the characters from
--- `start` up to, but not including, `stop`. Lines and columns count from 1;
--- columns count characters. An edit is {description =, changes = {...}}.
+--- Edits of a script's text. An edit is {description =, changes = {...}}. A
+-- change is {file =, start = {line =, column =}, stop = {line =, column =},
+-- text =}: `text` replaces the characters from `start` up to, but not
+-- including, `stop`. Lines and columns count from 1; columns count characters.
 local source = require "cute.lang.source"
 
 local changes = {}
@@ -58,7 +58,7 @@ function changes.added(chunk, n, text)
 end
 
 --- Returns the first of the lines first, first + step, ..., last before which a
--- statement can stand; nil if it can stand before none of them.
+-- statement can be inserted; nil if there is none. step is 1 or -1.
 ---@param lines string[]
 ---@param text string
 ---@param first integer

@@ -1,13 +1,16 @@
---- Divides a Lua text into statements and calls, and measures how near its
--- statements are to a line: by the names that they define and use.
+--- Divides a Lua text into statements and calls. It also measures how closely
+-- its statements are related to a given line by the names that they define and
+-- use.
 --
 -- A statement begins at the first token of a line. It is {first =, last =
 -- indices of tokens, line =, last_line =, defines = set of names, uses = set of
--- names}; statements within it, such as those of a function, are not part of
--- it. A call is {name = the last name before the bracket, chain = the whole
+-- names}. Statements within it, such as those of a function, are not part of
+-- it.
+--
+-- A call is {name = the last name before the bracket, chain = the whole
 -- expression before it, first =, last = indices of the brackets, arguments =
--- {{first, last}, ...}, index = true for x[i], statement =}. Tables and
--- brackets around expressions are calls whose names are "{" and "(".
+-- {{first, last}, ...}, index = true for x[i], statement =}. Tables, and
+-- brackets around expressions, are also calls, with the names "{" and "(".
 local changes = require "cutelua.findings.changes"
 local tokens = require "cutelua.text.tokens"
 
@@ -15,10 +18,10 @@ local code = {}
 
 local OPENS = {["("] = true, ["{"] = true, ["["] = true}
 local CLOSES = {[")"] = true, ["}"] = true, ["]"] = true}
--- Tokens with which a line continues the statement of the line before.
+-- Tokens that continue the statement of the previous line if they begin a line.
 local CONTINUES = {["and"] = true, ["or"] = true, ["then"] = true,
                    ["do"] = true}
--- Tokens after which a statement must continue.
+-- Tokens that a statement cannot end with, so it continues in the next line.
 local OPEN_ENDED = {["and"] = true, ["or"] = true, ["not"] = true,
                     ["return"] = true, ["local"] = true, ["in"] = true}
 local BEGINS = {["function"] = true, ["do"] = true, ["then"] = true,
@@ -39,7 +42,7 @@ local function begins(list, i)
   return not (OPEN_ENDED[before.text] or is_operator(before.text))
 end
 
--- Returns the statements of a list of tokens, and sets the field `statement` of
+-- Returns the statements in a list of tokens. Sets the field `statement` of
 -- each token.
 local function statements_of(list)
   local out, open, depth = {}, {}, 0
@@ -59,7 +62,8 @@ local function statements_of(list)
     elseif CLOSES[t.text] then depth = math.max(depth - 1, 0)
     elseif BEGINS[t.text] then
       open[#open + 1] = {depth = depth, statement = now}
-      -- The brackets around a function's parameters are not those of a call.
+      -- Open brackets around the block, such as those of a call, do not count
+      -- inside the block.
       depth = 0
     end
   end
@@ -80,7 +84,7 @@ local function set_names(s, list)
       end
     end
   end
-  -- The names before the `=` of an assignment, or of a `local` or `for`, are
+  -- The names before the `=` of an assignment, or after `local` or `for`, are
   -- defined.
   local i = s.first + (target and 1 or 0)
   if list[i] and list[i].text == "function" then
@@ -165,7 +169,8 @@ function Code:change(i, k, text)
     stop = {line = to.line, column = column(to.line, to.to + 1)}}
 end
 
---- Returns the statement that line n begins or continues; nil if there is none.
+--- Returns the statement that begins or continues in line n; nil if there is
+-- none.
 function Code:statement_at(n)
   local best
   for _, s in ipairs(self.statements) do
@@ -175,14 +180,16 @@ function Code:statement_at(n)
   return best
 end
 
--- Steps of the distance between statements: from one that uses a name to one
--- that defines it (DEFINES), or to another that uses it (USES).
+-- Distances between statements that share a name. DEFINES: from a statement
+-- that uses a name to one that defines it. USES: to another statement that uses
+-- it.
 local DEFINES, USES = 3, 6
 
 --- Returns, for each statement, its distance from the given lines. A statement
--- that defines a name which a line uses is near that line. Statements that
--- share no names with the lines, directly or through others, are absent.
----@param from table<integer, number> a distance for each line
+-- that defines a name is near to lines that use the name. Statements that share
+-- no names with the lines, directly or through other statements, are absent.
+---@param from table<integer, number> the lines, each with the distance at which
+-- it counts
 ---@return table<table, number>
 function Code:distances(from)
   local far, due = {}, {}

@@ -1,6 +1,6 @@
---- The stable codes of findings, such as race/smem/missing-barrier. A code
--- belongs to one of the kinds of docs/errors.md, whose section explains it.
--- cute.lang.kinds has the codes.
+--- The stable codes of findings, such as race/smem/missing-barrier.
+-- cute.lang.kinds defines the codes. A code belongs to a kind, which has a
+-- section in docs/errors.md.
 local kinds = require "cute.lang.kinds"
 local notes = require "cutelua.text.notes"
 local report = require "cute.lang.report"
@@ -15,7 +15,7 @@ function codes.of_error(kind)
   return ("error/%s/%s"):format(family, kind or "interrupted")
 end
 
--- Adds a code to the list, unless the set `known` has it already.
+-- Adds a code to the list, unless the set `known` contains it.
 local function add(list, known, code, kind, about)
   if known[code] then return end
   known[code] = true
@@ -23,7 +23,7 @@ local function add(list, known, code, kind, about)
 end
 
 --- Returns all codes, sorted: {code =, kind = section of docs/errors.md, about
--- = meaning, of errors and notes}.
+-- = the meaning, for codes of errors and notes}.
 ---@return table[]
 function codes.list()
   local list, known = {}, {}
@@ -41,8 +41,8 @@ function codes.list()
   return list
 end
 
---- Returns the address, within the documentation, that explains a code's kind:
--- a section of docs/errors.md, or a page.
+--- Returns the address, within the documentation, of the text that explains a
+-- code's kind: a section of docs/errors.md, or a page.
 ---@param kind string
 ---@return string
 function codes.page(kind)

@@ -1,5 +1,5 @@
---- Makes edits of a text (cutelua.findings.changes) of the repairs that the
--- surgeon (cutelua.check.repair) proposes by words.
+--- Converts repairs that the surgeon (cutelua.check.repair) describes in words
+-- to edits of the script's text (cutelua.findings.changes).
 local changes = require "cutelua.findings.changes"
 local parser = require "cutelua.findings.code"
 local pipelines = require "cutelua.findings.pipelines"
@@ -11,8 +11,8 @@ local edits = {}
 -- The largest number of edits of one finding.
 local MOST = 8
 
--- Returns the number of the line that closes the block which line n opens: the
--- next line with the same indentation that begins with `end`.
+-- Returns the number of the line that closes the block that line n opens. It is
+-- the next line with the same indentation that begins with `end`.
 local function closing(lines, n)
   local indent = lines[n] and changes.indent(lines[n])
   for k = n + 1, #lines do
@@ -22,7 +22,7 @@ local function closing(lines, n)
   end
 end
 
--- Returns the number of the line that ends the kernel around line n.
+-- Returns the number of the line that ends the kernel in which line n is.
 local function kernel_end(lines, n)
   for k = n, 1, -1 do
     if lines[k] and lines[k]:find "kernel%s*%(" then
@@ -31,10 +31,10 @@ local function kernel_end(lines, n)
   end
 end
 
--- Returns the expression that counts the executions of line n, which has the
--- indentation `indent`: the variable of the traced loop around the line, or 0
--- without a traced loop. A plain Lua loop is unrolled, and each copy of its
--- body has a count of its own.
+-- Returns the expression that counts the executions of line n, whose
+-- indentation is `indent`. This is the variable of the traced loop around the
+-- line, or 0 without a traced loop. A plain Lua loop is unrolled; each copy of
+-- its body counts its own executions.
 local function counter(lines, n, indent)
   for k = n - 1, 1, -1 do
     local line = lines[k]
@@ -49,10 +49,10 @@ local function counter(lines, n, indent)
   return "0"
 end
 
--- Returns the operation on a ring of mbarriers `code`, in which n counts
--- executions, as a statement at line n: with the script's name of the ring, or
--- as a call of the pipeline to which the ring belongs; nil if the script has
--- neither.
+-- Converts `code`, an operation on a ring of mbarriers in which n counts
+-- executions, to a statement for line n. If the script's name of the ring is
+-- visible there, the statement uses it. Otherwise it calls the pipeline to
+-- which the ring belongs. Returns nil if the script has neither.
 local function at_ring(code, lane, lines, n, indent)
   local op, ring = code:match "([%w_]+)%(([%a_][%w_]*)"
   local is_visible = scopes.visible(lines)
@@ -69,8 +69,9 @@ local function at_ring(code, lane, lines, n, indent)
     :format(code)
 end
 
--- Returns the words of an operation as a statement at line n; nil if the words
--- and the script do not name all of its operands.
+-- Converts a repair's description of an operation (`words`) to a statement for
+-- line n. Returns nil if the description and the script do not name all
+-- operands of the operation.
 local function statement_of(words, lines, n, indent)
   local code, lane = words:match "^(.-), where n counts its executions,(.*)$"
   if code then
@@ -89,9 +90,9 @@ local function statement_of(words, lines, n, indent)
   return code
 end
 
--- Returns the change that inserts an operation at a place of
--- cutelua.check.repair; nil if the text of the operation is not a statement, or
--- the script has no such line.
+-- Returns the change that inserts an operation at a place that
+-- cutelua.check.repair proposes. Returns nil if the operation has no form as a
+-- statement, or if the script has no such line.
 local function insertion(place, words)
   local lines, n = changes.lines(place.file), place.line
   if place.last then n = kernel_end(lines, n)
@@ -102,7 +103,7 @@ local function insertion(place, words)
   local code = statement_of(words, lines, n, #indent)
   local text = code and indent .. code
   if not text then return nil end
-  -- A function of one line: the operation belongs to its body.
+  -- In a one-line function, the operation is inserted into the body.
   local head = n == place.line and lines[n]:match
     "^%s*local%s+function%s+[%w_]+%s*%b()%s*()%S.*%f[%w_]end%s*$"
   if head then
@@ -113,8 +114,8 @@ local function insertion(place, words)
   return n and changes.added(place.file, n, text)
 end
 
--- Returns the lines of a call that begins in a place's line: {{number, text},
--- ...}, up to the line in which its brackets are closed.
+-- Returns the lines of a call that begins in the line of a place: {{number,
+-- text}, ...}, up to the line in which the call's brackets close.
 local function call_lines(place)
   local list, open, lines = {}, 0, changes.lines(place.file)
   for n = place.line, place.line + changes.LONGEST do
@@ -129,9 +130,10 @@ local function call_lines(place)
   return list
 end
 
--- Returns the change that replaces what a pattern captures in the call at a
--- place by a text, or by what a function returns for the capture; nil if the
--- pattern matches no line. The pattern has position captures around the text.
+-- Returns the change that replaces a part of the call at a place. The part is
+-- between the two position captures of `pattern`. The new text is `with` or, if
+-- this is a function, its result for the old text. Returns nil if the pattern
+-- matches no line.
 local function captured(place, pattern, with)
   for _, one in ipairs(call_lines(place)) do
     local n, line = table.unpack(one)
@@ -144,9 +146,9 @@ local function captured(place, pattern, with)
   end
 end
 
--- Returns the change that replaces a call by `words`: the call, at a place, of
--- the function that `old` calls, or of a variant such as
--- cluster_arrive_relaxed.
+-- Returns the change that replaces the call at a place by `words`. The call is
+-- one of the function that `old` calls, or of a variant of it, such as
+-- cluster_arrive_relaxed for cluster_arrive.
 local function other_call(place, words, old)
   local name = old:match "([%w_]+)%("
   if not name then return nil end
@@ -155,8 +157,8 @@ local function other_call(place, words, old)
     or captured(place, name .. "_%l+%s*%b()()", words)
 end
 
--- Returns the change in which the option `name = value` of a call is set:
--- another value replaces the old one, or the option is added.
+-- Returns the change that sets the option `name` of a call to `value`: it
+-- replaces the old value, or adds the option.
 local function option(place, name, value)
   local new = ("%s = %s"):format(name, value)
   return captured(place, "()%f[%w_]" .. name .. "%s*=%s*[\"'][^\"']*[\"']()",
@@ -166,8 +168,9 @@ local function option(place, name, value)
     or captured(place, "()()%)%s*$", (", {%s}"):format(new))
 end
 
--- Returns the change that replaces what one of several patterns captures in the
--- call at a place, or in the nearest line above it that sets an option.
+-- Returns the change that replaces the part that the first matching pattern
+-- captures in the call at a place. If none matches there, the nearest line
+-- above it that sets an option is searched.
 local function first_captured(place, patterns, with)
   for _, pattern in ipairs(patterns) do
     local change = captured(place, pattern, with)
@@ -199,8 +202,8 @@ local function other_parity(parity)
     or ("1 - (%s)"):format(parity)
 end
 
--- Returns a function that adds stages to, or with "-" subtracts them from, the
--- last index of an expression.
+-- Returns a function that moves the last index of an expression by a number of
+-- stages: to later stages or, if `direction` is negative, to earlier ones.
 local function moved(direction)
   return function(index, by, stages)
     by = math.tointeger(by)
@@ -209,8 +212,8 @@ local function moved(direction)
   end
 end
 
--- Returns the text of a rank that is `by` (1 when absent) higher in a cluster
--- of n (2 when absent) blocks.
+-- Returns the text of another rank of a cluster: `rank` plus `by` (1 when
+-- absent), modulo n (2 when absent).
 local function other_rank(rank, by, n)
   return ("((%s) + %s) %% %s"):format(rank, by or "1", n or "2")
 end
@@ -225,10 +228,10 @@ local RANK = {"mbarrier_arrive%s*%([^,]+,%s*()[^,{}]+()%s*[,)]",
 local MASK = {"mcast_mask%s*=%s*()[^,{}]+()%s*[,}]",
               "mcast_mask%s*=%s*()[^,{}]+()%s*$"}
 
--- Repairs whose words are not text of a script: {pattern of the words, patterns
--- of the text to replace, a function that returns the new text for the old one
--- and the captures of the words}. Without a function, the first capture of the
--- words is the new text.
+-- Repairs whose description is not source text: {pattern of the description,
+-- patterns of the text to replace, function}. The function returns the new text
+-- from the old text and the captures of the first pattern. Without a function,
+-- the first capture is the new text.
 local REWRITTEN = {
   {"^mbarrier_init%(%.%.%., (%d+)%)$", {INIT, "arrivals%s*=%s*()[^,{}]+()"}},
   {"^(%d+) bytes expected$", {"expect_tx%s*%(.*,%s*()[^,()]+()%)",
@@ -256,8 +259,8 @@ local REWRITTEN = {
     "barrier%s*%([^,{}]+,%s*()[^,{}]+()%s*%)"}},
 }
 
--- Returns the change in which the group that arrives at one of a pipeline's
--- rings of mbarriers has n agents; nil if the place does not make a pipeline.
+-- Returns the change that sets the number of agents that arrive at a pipeline's
+-- ring of mbarriers to n. Returns nil if the line does not create a pipeline.
 local function resized_group(place, n)
   local side = place.ring and place.ring:match "_?(%l+)$"
   local name = side == "full" and "producer_group"
@@ -269,8 +272,8 @@ local function resized_group(place, n)
       name .. "%s*=%s*[%w_.]*Group%s*%([%w_.]+()()%s*%)", ", " .. n)
 end
 
--- Returns the change that a repair names by its words; nil if the change does
--- not edit the script's text.
+-- Returns the change that the words of a repair describe; nil if they do not
+-- describe an edit of the script's text.
 local function changed_line(place, words)
   for _, row in ipairs(REWRITTEN) do
     local found = {words:match(row[1])}
@@ -292,8 +295,8 @@ local function changed_line(place, words)
   return new and other_call(place, new, old or new)
 end
 
--- Adds the edit of a repair that replaces several operations; the edit changes
--- all of their lines.
+-- Adds the edit for a repair that replaces several operations: one edit that
+-- changes all their lines.
 local function add_changed(list, m, executed)
   local all = {}
   for _, p in ipairs(m.places) do
@@ -305,8 +308,8 @@ local function add_changed(list, m, executed)
   list[#list + 1] = {description = m.words, changes = all}
 end
 
--- Returns the text of the file that an edit changes; nil if it changes several,
--- or the text of a module of cutelua.
+-- Returns the text of the file that an edit changes. Returns nil if the edit
+-- changes several files, or a module of cutelua.
 local function text_of(edit)
   local file = edit.changes[1].file
   for _, c in ipairs(edit.changes) do if c.file ~= file then return nil end end
@@ -331,9 +334,9 @@ local function proposed(m, executed)
   return list
 end
 
---- Returns the edits of a repair, the best first. Each leaves a script that
--- compiles.
----@param m table of cutelua.check.repair.mend
+--- Returns the edits for a repair, the best first. After each of them, the
+-- script still compiles.
+---@param m table a repair, from cutelua.check.repair.mend
 ---@param executed table<string, table<integer, boolean>> lines that the kernel
 -- executes, by chunk
 ---@return table[]
@@ -348,8 +351,8 @@ function edits.of(m, executed)
   return list
 end
 
---- Returns the edit that gives the shared tensor which a line makes another
--- layout; nil if the line has no call of make_smem_tensor.
+--- Returns the edit that changes the layout of the shared tensor that a line
+-- creates; nil if the line has no call of make_smem_tensor.
 ---@param chunk string
 ---@param line integer
 ---@param layout string an expression

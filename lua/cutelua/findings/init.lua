@@ -1,7 +1,7 @@
---- Collects what a command finds, as one record: `--format json` and `--format
--- sarif` of cutelua run, check, explain, profile and estimate, and the tools of
--- `cutelua mcp`. docs/findings.md describes the record, and
--- docs/findings.schema.json its form.
+--- Collects what a command finds in one record. The record is the output of
+-- `--format json` and `--format sarif` of cutelua run, check, explain, profile
+-- and estimate, and of the tools of `cutelua mcp`. docs/findings.md describes
+-- the record, and docs/findings.schema.json is its schema.
 --
 -- A record is {form = 1, kind = "findings", tool = {name =, version =},
 -- command =, script =, arguments =, verdict = "ok", "bug", "incomplete" or
@@ -27,11 +27,12 @@ local MOST = 200
 
 findings.FORMATS = {text = true, json = true, sarif = true}
 
---- If set, called with a sentence after each launch, and while a launch runs.
+--- If set, this function is called with a sentence after each launch, and
+-- regularly while a launch runs.
 ---@type fun(text: string)?
 findings.launched = nil
 
--- Seconds between two calls of findings.launched while a launch runs.
+-- Seconds between two calls of findings.launched during a launch.
 local TICK = 0.5
 
 --- Returns the value of --format, or nil and a message.
@@ -44,15 +45,15 @@ function findings.format(value)
     core.show(value))
 end
 
---- Reports whether a finding says that a script launched nothing, which is not
--- a fault if the script is a module.
+--- Reports whether a finding says that a script launched nothing. This is no
+-- fault if the script is a module.
 ---@param f table
 ---@return boolean
 function findings.is_idle(f)
   return f.message:find "launched nothing$" ~= nil
 end
 
---- Makes the paths of a record that are below a folder relative to this folder,
+--- Makes the paths in a record relative to a folder if they are inside it,
 -- because code hosts show only relative paths.
 ---@param found table
 ---@param folder string an absolute path
@@ -90,14 +91,14 @@ end
 -- Adding
 ---------------------------------------------------------------------------
 
--- Returns a text that is equal for equal findings.
+-- Returns a text by which repeated findings are recognised.
 local function identity(f)
   local p = f.places[1] or {}
   return ("%s %s %s:%s %s"):format(f.kernel, f.code, p.file, p.line, f.message)
 end
 
--- Removes findings, from index `from` on, that repeat earlier ones or exceed
--- the largest number.
+-- Removes findings from index `from` on if they repeat earlier findings or
+-- exceed the largest number.
 local function trim(self, from)
   for i = #self.list, from, -1 do
     if self.known[identity(self.list[i])] or i > MOST then
@@ -110,7 +111,7 @@ local function trim(self, from)
   end
 end
 
---- Adds a record of something that was not checked.
+--- Adds an entry to `not_checked`: something that was not checked.
 ---@param what string
 ---@param text string
 ---@param more? table kernel =, file = a chunk, line =
@@ -124,8 +125,8 @@ function Collector:leave(what, text, more)
     file = more.file and changes.file(more.file)})
 end
 
--- Adds to `not_checked` the first float function of a program whose bits a GPU
--- need not reproduce.
+-- Adds to `not_checked` the first float function of a program whose results on
+-- a GPU may have other bits.
 local function leave_inexact(self, program)
   local name, file, line = core.sim_inexact(program.fn)
   if name then
@@ -139,8 +140,8 @@ local function launch_key(program, launch)
   return ("%s %s"):format(program.fn, table.concat(launch.grid, ","))
 end
 
--- Returns the entry of `checked` for a launch, and whether it is new. Launches
--- of the same program and grid share one.
+-- Returns the entry of `checked` for a launch, and whether the entry is new.
+-- Launches of the same program and grid share an entry.
 local function entry(self, program, launch)
   local key = launch_key(program, launch)
   local e = self.known[key]
@@ -185,8 +186,9 @@ end
 local EXTENT = {"verdict", "blocks", "turns", "orders", "runs", "results",
                 "seconds", "gpu", "not_compared", "inexact"}
 
--- Returns the name of a kernel and the number of elements of its arguments, or
--- "empty" without blocks. An edit that changes this text changes the problem.
+-- Returns the name of a kernel and the numbers of elements of its arguments as
+-- text, or "empty" if the grid has no blocks. An edit that changes this text
+-- changes the problem size, and so repairs nothing.
 local function size_of(program, launch)
   if kernel.empty(launch.grid) then return "empty" end
   local words = {program.info.name}
@@ -203,7 +205,7 @@ end
 ---@param replay? string the text of the schedule's file
 function Collector:verdict(v, program, launch, replay)
   local from = #self.list + 1
-  -- The launch after the check adds 1 to this count, so the count begins at 0.
+  -- The checked launch itself adds 1 later, so the count begins at 0.
   local e = {kernel = v.kernel, launch = v.launch, grid = launch.grid,
              block = launch.block, count = 0}
   for _, k in ipairs(EXTENT) do e[k] = v[k] end
@@ -226,8 +228,8 @@ function Collector:verdict(v, program, launch, replay)
   end
 end
 
---- Gives the findings of a bug to findings.early, if it is set, before a repair
--- is known.
+--- Passes the findings of a bug to findings.early, if it is set. This happens
+-- before a repair is known.
 ---@param v table of cutelua.check
 ---@param program table
 ---@param launch table
@@ -247,8 +249,9 @@ function Collector:verified(o)
   self:lead(f, edits_of)
 end
 
---- Adds an entry to `not_checked` about launches that were not checked, because
--- the time limit was reached or the integer contents varied too much.
+--- Adds an entry to `not_checked` about launches that were not checked. Either
+-- the time limit was reached, or integer tensors had too many different
+-- contents.
 ---@param what string
 ---@param text string
 ---@param kernel_name? string
@@ -257,7 +260,7 @@ function Collector:late(what, text, kernel_name)
   self:leave(what, text, {kernel = kernel_name})
 end
 
---- Adds an error, unless it is about faults that the record already has.
+--- Adds an error, unless it only reports faults that the record already has.
 ---@param told table of cutelua.text.errors.told
 function Collector:add_error(told)
   local last = self.list[#self.list]
@@ -265,7 +268,7 @@ function Collector:add_error(told)
     return
   end
   self.error = true
-  -- For PTX, the reader's message names a line of the file.
+  -- An error in PTX names the line of the file in its message.
   local line = told.kind == "bad-ptx" and not told.line
     and self.name:find "%.ptx$" and told.message:match "%f[%w]line (%d+)"
   if line then
@@ -287,7 +290,7 @@ end
 --- Adds the error that ended the script.
 ---@param failure table of cutelua.text.errors.capture
 function Collector:failed(failure)
-  -- If memory is exhausted, the failure is a text without stack.
+  -- If memory is exhausted, the failure is only a message, without a stack.
   if type(failure) ~= "table" then
     failure = {message = failure .. " [out-of-memory]", frames = {}}
   end
@@ -299,7 +302,8 @@ end
 --- Adds the error with which the reader of PTX rejects a file.
 ---@param message string
 ---@param line integer?
----@param chunk? string of the PTX: "@" and a path; else it is the script
+---@param chunk? string "@" and the path of the PTX file; the script itself when
+-- absent
 function Collector:rejected(message, line, chunk)
   self.error = true
   table.insert(self.list, (record.failure {message = message, kind = "bad-ptx",
@@ -315,13 +319,13 @@ function Collector:fail(message)
                                            text = message}))
 end
 
---- Adds numbers measured or estimated for a launch: a table with the field
--- `kind`.
+--- Adds a table of numbers that were measured or estimated for a launch. Its
+-- field `kind` names what they are.
 ---@param result table plain data
 function Collector:measure(result) table.insert(self.results, result) end
 
--- Returns a copy of a table without functions and metatables, in which chunks
--- are files.
+-- Returns a copy of a table without functions and metatables, and with file
+-- names in place of chunk names.
 local function plain(t)
   local out = {}
   for k, v in pairs(t) do
@@ -334,8 +338,8 @@ local function plain(t)
   return out
 end
 
---- Adds the memory traffic of a launch by lines, and its bank conflicts as
--- findings.
+--- Adds the memory traffic of a launch, line by line, and its bank conflicts,
+-- as findings.
 ---@param r table a report with recorded accesses
 ---@param conflicts table[] of cutelua.profile.conflict
 ---@param layouts table[] of cutelua.profile.swizzle
@@ -362,8 +366,8 @@ function Collector:estimated(e)
   self:measure(out)
 end
 
--- Returns a function for the field `progress` of a launch, which reports that
--- the launch runs.
+-- Returns a function for the field `progress` of a launch: it tells
+-- findings.launched that the launch is running.
 local function ticking(progress, name)
   local last = core.clock()
   return function(done)
@@ -376,8 +380,8 @@ local function ticking(progress, name)
   end
 end
 
---- From now on, adds all launches on the simulator, including those that an
--- earlier runner executes.
+--- Makes the collector add all later launches on the simulator, even those that
+-- a runner set before executes.
 function Collector:watch()
   local runner = kernel.runner or {}
   local run = runner.run or function(program, launch)
@@ -395,19 +399,19 @@ end
 -- Repairs
 ---------------------------------------------------------------------------
 
--- Keeps the first finding, and a function that returns its edits, for the
--- record. Only Lua code has edits.
+-- Stores the first finding, and a function that returns edits for it. Only Lua
+-- scripts have edits, PTX files do not.
 function Collector:lead(f, edits_of)
   if f and edits_of and not self.first and not self.name:find "%.ptx$" then
     self.first = {finding = f, edits_of = edits_of}
   end
 end
 
---- Adds edits to the first finding. With trials (cutelua.findings.trials), adds
--- only edits after which the command finds nothing wrong; without trials, adds
--- the most likely edits.
+--- Adds edits to the first finding. With trials (cutelua.findings.trials),
+-- these are only edits after which the command finds nothing wrong. Without
+-- trials, they are the most likely edits.
 ---@param trials table?
----@param limit number? of core.clock: the trials end then
+---@param limit number? a time of core.clock at which the trials end
 function Collector:repair(trials, limit)
   local first = self.first
   self.first = nil
@@ -447,7 +451,7 @@ function Collector:record(code)
   local verdict = verdict_of(self)
   self:repair()
   if verdict == "ok" and code ~= 0 then verdict = "error" end
-  -- After a bug, the checked launch does not run, but is counted.
+  -- A launch whose check found a bug does not run, but counts as one launch.
   for _, e in ipairs(self.checked) do e.count = math.max(e.count, 1) end
   return {form = 1, kind = "findings",
     tool = {name = "cutelua", version = ok and sys.version or "0"},

@@ -1,7 +1,7 @@
 --- Edits that are likely to repair a fault or an error, although no search has
--- checked them: operations that are missing in a round of a pipeline, a line
--- that one thread should execute, another stage of an mbarrier, and small
--- changes of statements near the fault (cutelua.findings.variants).
+-- checked them. They insert operations that are missing in a round of a
+-- pipeline, let one thread execute a line, use another stage of an mbarrier, or
+-- slightly change statements near the fault (cutelua.findings.variants).
 local changes = require "cutelua.findings.changes"
 local code = require "cutelua.findings.code"
 local pipelines = require "cutelua.findings.pipelines"
@@ -12,20 +12,21 @@ local variants = require "cutelua.findings.variants"
 
 local likely = {}
 
--- The largest number of untried edits of one finding.
+-- The largest number of edits of one finding that are reported without a trial.
 likely.MOST = 3
--- LINES: the most lines of a chunk that is searched. COLUMNS: the longest line
--- that is searched. OPERATIONS: the most operations that rounds of pipelines
--- may lack. NAMES: the most lines of a chunk whose names are compared.
+-- LINES: the longest chunk that is searched, in lines. COLUMNS: the longest
+-- line that is searched. OPERATIONS: if rounds of pipelines lack more
+-- operations, none is inserted. NAMES: the longest chunk, in lines, whose names
+-- are compared.
 local LINES, COLUMNS, OPERATIONS, NAMES = 5000, 500, 60, 2000
--- Distances from the fault that are added for lines of another file, and for
--- lines that only the host runs.
+-- ELSEWHERE: the distance from the fault of lines in other files. HOST: the
+-- distance of lines that launch a kernel, which only the host runs.
 local ELSEWHERE, HOST = 12, 10
--- Lines within this distance of a line that the kernel executes also count as
+-- Lines at most this far from a line that the kernel executes also count as
 -- executed.
 local BESIDE = 6
 
--- Messages of faults that do not occur if one thread executes the line.
+-- Messages of faults that would not occur if only one thread executed the line.
 local ONE_THREAD = {"is initialized a second time", "two lanes of a warp write",
                     "two warps write"}
 
@@ -38,13 +39,13 @@ local function by_one_thread(r)
     ("cute.when(cute.arch.thread_idx():eq(0), function() %s end)"):format(text))
 end
 
--- Patterns of calls that name an mbarrier; they capture its name, and the text
--- of its stage.
+-- Patterns of calls that name an mbarrier. They capture its name, and the text
+-- that selects its stage.
 local SLOTS = {"mbarrier_[%l_]+%(()([%a_][%w_.]*)([^,(){}]*)()[,)]",
                "bar_ptr%s*=%s*()([%a_][%w_.]*)([^,(){}]*)()[,}]"}
 
 -- Adds edits that replace the stage of an mbarrier in line n by another stage:
--- the one in the nearest line with a different stage.
+-- the different stage of the same ring that is used nearest to the line.
 local function add_slots(add, chunk, n, line, lines)
   for _, form in ipairs(SLOTS) do
     for from, ring, stage, to in line:gmatch(form) do
@@ -66,7 +67,7 @@ local function add_slots(add, chunk, n, line, lines)
   end
 end
 
--- Adds edits that make an arrival also expect the bytes of the copies.
+-- Adds edits by which an arrival also expects the bytes that copies deliver.
 local function add_bytes(add, chunk, n, line, _, r)
   local ring, bytes = (r.message or ""):match
     "mbarrier '([%w_]+)'.-expects %d+ of (%d+) bytes"
@@ -78,7 +79,8 @@ local function add_bytes(add, chunk, n, line, _, r)
   end
 end
 
--- Adds the fence whose absence an error about warpgroup MMAs reports.
+-- Adds the edit that inserts a warpgroup fence, after an error that reports its
+-- absence.
 local function add_fence(add, chunk, n, line, lines)
   local text = changes.indent(line) .. "cute.nvgpu.warpgroup.fence()"
   n = changes.fitting(lines, text, n, math.max(1, n - changes.LONGEST))
@@ -87,7 +89,7 @@ local function add_fence(add, chunk, n, line, lines)
   end
 end
 
--- Adds the commit that a wait for warpgroup MMAs lacks.
+-- Adds the edit that inserts a commit before a wait for warpgroup MMAs.
 local function add_commit(add, chunk, n, line, lines)
   if line:find "wait_group%(" and not line:find "cp_async"
     and not (lines[n - 1] or ""):find "commit_group" then
@@ -96,7 +98,8 @@ local function add_commit(add, chunk, n, line, lines)
   end
 end
 
--- Adds the size of the cluster that an error's advice names to a launch.
+-- Adds the edit that sets a launch's cluster size to the one in the error's
+-- advice.
 local function add_cluster(add, chunk, n, line, _, r)
   local option = (r.details or ""):match "(cluster = %b{})"
   local from = line:match ":launch%s*{()"
@@ -106,9 +109,9 @@ local function add_cluster(add, chunk, n, line, _, r)
   end
 end
 
--- For each kind of fault or error, functions that add edits. Functions in ANY
--- edit every line of the chunks. Functions in EXECUTED edit only lines that the
--- kernel executes; for an error, only the error's line.
+-- Functions that add edits, by kind of fault or error. Functions in ANY are
+-- called for every line of a chunk. Functions in EXECUTED are called only for
+-- lines that the kernel executes; after an error, only for the error's line.
 local ANY = {["async-in-flight"] = {add_bytes}, deadlock = {add_bytes},
              ["in-flight"] = {add_commit}, ["bad-argument"] = {add_cluster}}
 local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
@@ -116,9 +119,11 @@ local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
                   ["async-in-flight"] = {add_slots},
                   ["in-flight"] = {add_fence}}
 
--- For each kind of fault or error, a number added to the distance of edits that
--- cutelua.findings.variants and cutelua.findings.rewrites make, by the name of
--- the change: below 0 for likely ones, false for changes that are not tried.
+-- Weights of the changes that cutelua.findings.variants and
+-- cutelua.findings.rewrites make, by kind of fault and name of the change. A
+-- weight is added to the distance of the edit: negative for likely changes.
+-- Changes with false are not tried.
+--
 -- For example, uncleared registers cause only wrong or undefined results, so
 -- other faults need no edit that clears them. A changed number or operator may
 -- prevent an overflow, but then the script computes something else.
@@ -144,7 +149,7 @@ local WEIGHTS = {
   ["block-race"] = {atomics = -14, indices = 0},
 }
 
--- Kinds of faults that a missing operation of a pipeline can cause.
+-- Kinds of faults that may be caused by an operation missing in a pipeline.
 local ROUNDS = {}
 for kind in ([[race warp-race async-in-flight uninitialised deadlock mbarrier
     exited-block unstarted-block runaway]]):gmatch "%S+" do
@@ -170,7 +175,7 @@ local function add_rounds(add, chunk, lines)
   end
 end
 
--- Reports whether an edit of a list consists of this change alone.
+-- Reports whether an edit in a list consists of only this change.
 local function has(list, change)
   for _, e in ipairs(list) do
     local c = e.changes[1]
@@ -180,8 +185,9 @@ local function has(list, change)
   end
 end
 
--- Returns the lines of a fault in a chunk, each with its distance from the
--- fault: its own lines, and those of the calls that led to it.
+-- Returns the lines of a chunk that belong to a fault, each with its distance
+-- from the fault: the lines of the fault itself, and those of the calls that
+-- led to it.
 local function lines_of(r, chunk)
   local list = {}
   local function add(file, line, far)
@@ -202,8 +208,8 @@ local function lines_of(r, chunk)
 end
 
 -- Returns a function add(chunk, line, description, change, far) that adds an
--- edit to a list, with its distance from the lines of a fault unless `far`
--- states it.
+-- edit to a list. `far` is the edit's distance from the fault; when absent, it
+-- is computed from the line.
 local function adder(list, r, known)
   return function(chunk, n, description, change, far)
     if not change or has(known, change) then return end
@@ -218,7 +224,7 @@ local function adder(list, r, known)
   end
 end
 
--- Returns a list of the elements of two lists in alternation.
+-- Returns a list that alternates between the elements of two lists.
 local function alternately(a, b)
   local out = {}
   for i = 1, math.max(#a, #b) do
@@ -238,8 +244,8 @@ local function own_chunks(executed)
   return list
 end
 
--- Adds the edits of each line of a chunk. `executed` holds the lines that the
--- kernel executes.
+-- Adds the edits for each line of a chunk. executed[n] is true if the kernel
+-- executes line n.
 local function search(add, chunk, lines, executed, r)
   for n, line in ipairs(lines) do
     line = #line <= COLUMNS and line:gsub("%-%-.*$", "") or ""
@@ -252,26 +258,26 @@ local function search(add, chunk, lines, executed, r)
   end
 end
 
--- Calls that report errors. Lines with such a call, and conditions in the line
--- before it, are not changed: an edit must not hide an error.
+-- Calls that report errors. A line with such a call, and a line just before it,
+-- are not changed, because an edit must not hide an error.
 local REPORTS = {"%f[%w_]fail%s*%(", "%f[%w_]error%s*[%(\"]",
                  "%f[%w_]assert%s*%(", "%f[%w_]assert_close%s*%(", ":format%("}
 
--- Patterns of lines that launch a kernel or compute the number of its blocks or
--- threads.
+-- Patterns of lines that launch a kernel, or that compute its number of blocks
+-- or threads.
 local LAUNCH = {"%f[%w_]grid%f[^%w_]", "%f[%w_]cluster%f[^%w_]",
                 "%f[%w_]block%f[^%w_]", "ceil_div", "tiles%.count"}
 
--- Reports whether a line near a statement is executed. The statement itself may
--- only compute values known during the trace.
+-- Reports whether a line near statement s is executed. The statement itself may
+-- have no instruction, because it only computes values during the trace.
 local function is_beside(executed, s)
   for n = s.line - BESIDE, s.last_line + BESIDE do
     if executed[n] then return true end
   end
 end
 
--- Returns the distance of each statement of a text from the lines of a fault,
--- for those that may be its cause.
+-- Returns the distance of each statement from the lines of a fault, for
+-- statements that may be the fault's cause.
 local function distances(c, executed, r)
   local from = lines_of(r, c.chunk)
   local near = c:distances(from)
@@ -282,8 +288,8 @@ local function distances(c, executed, r)
       far = math.min(far or math.huge, own + 2 + math.abs(n - s.line) / 2)
     end
     local inside = runs or is_beside(executed, s)
-    -- If results differ, the reference counts as right: only the kernel and its
-    -- launch may change.
+    -- If results differ from the reference, the reference counts as right. Only
+    -- the kernel and its launch may change.
     if not inside and r.kind == "wrong-results" then far = nil end
     if not far and inside then far = ELSEWHERE end
     for _, pattern in ipairs(LAUNCH) do
@@ -345,12 +351,12 @@ local function sorted(list)
   return out
 end
 
---- Returns known edits and likely ones in alternation, the best first. Likely
--- edits have `unchecked` = true.
+--- Returns the edits `known` and likely edits in alternation, the best first.
+-- Likely edits have `unchecked` = true.
 ---@param r table an element of report.reports, or {kind =, file =, line =}
 ---@param executed table<string, table<integer, boolean>> lines that the kernel
 -- executes, by chunk
----@param known table[] is not changed
+---@param known table[] edits of a repair; the list is not changed
 ---@return table[] all
 function likely.edits(r, executed, known)
   local list = {}

@@ -1,7 +1,6 @@
---- Finds the operations on states of pipelines in a script's text, and the
--- operations that are missing in a round of a pipeline. A round of a consumer
--- is wait, release and advance; a round of a producer is acquire, commit and
--- advance.
+--- Finds the operations on pipeline states in a script's text, and operations
+-- that are missing there. A consumer's round consists of wait, release and
+-- advance; a producer's round consists of acquire, commit and advance.
 local pipelines = {}
 
 local CONSUMER = {consumer_wait = true, consumer_release = true,
@@ -39,8 +38,8 @@ local function block_of(lines, n)
   return 0
 end
 
---- Returns the operations on states of pipelines, in the order of the text:
--- {line =, op = a method's name or "advance", pipe = an expression, state = an
+--- Returns the operations on pipeline states, in the order of the text: {line
+-- =, op = a method's name or "advance", pipe = an expression, state = an
 -- expression, block = the line that opens the loop or function around it}.
 ---@param lines string[]
 ---@return table[]
@@ -69,8 +68,9 @@ function pipelines.operations(lines)
   return list
 end
 
--- For the rings "full" and "empty" of a pipeline, the method that replaces each
--- operation on the ring's mbarriers.
+-- A pipeline has two rings of mbarriers, "full" and "empty". For each ring and
+-- each operation on its mbarriers, the pipeline's method that does the
+-- operation.
 local METHODS = {
   full = {["mbarrier_wait"] = "consumer_wait",
           ["mbarrier_arrive"] = "producer_commit"},
@@ -78,9 +78,9 @@ local METHODS = {
            ["mbarrier_arrive"] = "consumer_release"},
 }
 
---- Returns the call of a pipeline's method that does an operation at a ring of
--- its mbarriers, with the state that is used nearest to line n; nil if the
--- text has no such pipeline.
+--- Returns a call of the pipeline method that does operation `op` on the
+-- pipeline's ring of mbarriers. The call uses the state that the script uses
+-- nearest to line n. Returns nil if the text has no such pipeline.
 ---@param lines string[]
 ---@param n integer
 ---@param ring string such as "pipe_full"
@@ -102,9 +102,9 @@ function pipelines.call(lines, n, ring, op)
   return best and ("%s:%s(%s)"):format(best.pipe, method, best.state)
 end
 
--- Divides the operations of one state in one block into rounds: each ends with
--- an advance. A round is {list of operations, last = the advance or nil, of = a
--- set of names}.
+-- Divides the operations on one state in one block into rounds, each of which
+-- ends with an advance. A round is {list of operations, last = the advance or
+-- nil, of = set of operations' names}.
 local function rounds_of(list)
   local rounds, now = {}, {of = {}}
   for _, o in ipairs(list) do
@@ -118,8 +118,9 @@ local function rounds_of(list)
   return rounds
 end
 
--- Returns the line after which all locals of a block that an expression names
--- are declared: the block's first line, or the declaration of a name.
+-- Returns the line after which code that uses expression `name` can be
+-- inserted: the declaration of the expression's first name or, without one in
+-- the block, the block's first line.
 local function start_of(lines, block, name, before)
   local first = name:match "^[%w_]+"
   for k = before - 1, block + 1, -1 do
@@ -130,7 +131,7 @@ local function start_of(lines, block, name, before)
   return block
 end
 
--- Returns the number of the line after line n that ends a block.
+-- Returns the number of the line that ends the block in which line n is.
 local function end_of(lines, block, n)
   local indent = block > 0 and indent_of(lines[block]) or -1
   for k = n + 1, #lines do
@@ -140,10 +141,11 @@ local function end_of(lines, block, n)
 end
 
 -- Calls add(line, code, behind) for each operation that is missing in a round
--- of a consumer or a producer. The code belongs before the line, or after the
--- line if `behind` is true. `others` are the pipelines that are released in the
--- block. A state that only advances belongs to one of them, if a copy of the
--- state is released.
+-- of a consumer or a producer. The code belongs after the line if `behind` is
+-- true, else before it. `others` is the set of pipelines that have a
+-- consumer_release in the block. If the round only advances a state, a copy of
+-- the state may have been released; the state then belongs to one of these
+-- pipelines.
 local function complete_round(r, lines, others, add)
   local of, pipe = r.of, nil
   for _, o in ipairs(r) do pipe = pipe or o.pipe end
@@ -171,8 +173,8 @@ local function complete_round(r, lines, others, add)
     or of.producer_get_barrier then
     if not of.producer_acquire then early "producer_acquire" end
     if not r.last then
-      -- Without a producer_commit, copies that use the state may follow this
-      -- line. In this case the advance belongs at the end of the block.
+      -- Without a producer_commit, this line may be followed by copies that use
+      -- the state. The advance then belongs at the end of the block.
       return add(of.producer_commit and final.line
         or end_of(lines, block, final.line) - 1, state .. ":advance()", true)
     end
@@ -182,8 +184,8 @@ local function complete_round(r, lines, others, add)
   end
 end
 
--- Returns the states of a text that are copies of others, as a set. Copies have
--- no complete rounds.
+-- Returns the set of states that are made as clones of other states. Clones are
+-- excluded, because they have no complete rounds.
 local function copies_of(lines)
   local set = {}
   for _, line in ipairs(lines) do

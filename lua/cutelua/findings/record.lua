@@ -24,8 +24,9 @@ local record = {}
 -- Places
 ---------------------------------------------------------------------------
 
--- Returns a function that returns, for a line of the script, the first line of
--- the emitted CUDA C that it produced. The text is emitted on the first call.
+-- Returns a function that maps a line of the script to the first line of the
+-- emitted CUDA C that the line produced. The CUDA C is emitted on the first
+-- call.
 local function cuda_lines(program, sm)
   local first
   return function(chunk, line)
@@ -46,8 +47,8 @@ local function cuda_lines(program, sm)
   end
 end
 
---- Returns the file and line of a finding, with their role, as a table; nil if
--- the line is unknown.
+--- Returns a place of a finding: its file, its line and its role, as a table.
+-- Returns nil if the line is unknown.
 ---@param role string
 ---@param chunk string?
 ---@param line integer?
@@ -82,8 +83,8 @@ end
 -- Returns table t, or nil if t is empty.
 local function filled(t) return next(t) and t or nil end
 
--- Returns the schedule of a bug: its turns with their lines, and the text of
--- the file that `cutelua check --replay` runs.
+-- Returns the schedule of a bug: its turns and their lines, and `replay`, the
+-- text of the file that `cutelua check --replay` runs.
 local function schedule_of(s, replay)
   local out = {turns = {}, lines = {}, cluster = s.cluster, replay = replay}
   for i, turn in ipairs(s.turns) do
@@ -113,8 +114,8 @@ end
 -- Launches and verdicts
 ---------------------------------------------------------------------------
 
--- Adds to `list` the findings of a report's faults. Their field `follows` is
--- the index in `list` of the leading fault.
+-- Adds the findings of a report's faults to `list`. The field `follows` of a
+-- finding is the index in `list` of the fault that may have caused it.
 local function add_faults(list, reports, cuda, more)
   local base = #list
   for i, r in ipairs(reports) do
@@ -181,7 +182,8 @@ function record.add_launch(list, report, nth, sm)
   end
 end
 
--- Returns the finding of a result that differs from a reference's or a GPU's.
+-- Returns the finding of a result that differs from that of a reference or a
+-- GPU.
 local function wrong_result(c, kernel, nth)
   local f = c.first
   local gpu = c.with == "GPU"
@@ -197,7 +199,8 @@ local function wrong_result(c, kernel, nth)
       values = {got = tostring(f.got), want = tostring(f.want)}}}
 end
 
--- Returns the lines that a program executes, as a set for each chunk.
+-- Returns the lines that a program executes: a set of line numbers for each
+-- chunk.
 local function executed_by(program, sm)
   local all = {}
   local function add(chunk, line)
@@ -221,8 +224,8 @@ local function fault_of(compared)
   return {kind = "wrong-results"}
 end
 
---- Adds to `list` the findings of a verdict of cutelua.check. If there are any,
--- returns the first, and a function that returns its possible edits.
+--- Adds the findings of a verdict of cutelua.check to `list`. If there are any,
+-- returns the first finding, and a function that returns possible edits for it.
 ---@param list table[]
 ---@param v table
 ---@param program table
@@ -253,7 +256,8 @@ function record.add_verdict(list, v, program, sm, replay)
   end
 end
 
---- Returns the finding of a line whose accesses to shared memory conflict.
+--- Returns the finding of a line whose accesses to shared memory have bank
+-- conflicts.
 ---@param c table of cutelua.profile.conflict
 ---@param kernel string
 ---@param layouts table[] of cutelua.profile.swizzle: layouts with fewer
@@ -278,7 +282,7 @@ function record.conflict(c, kernel, layouts)
     edits = edit and {edit} or nil}
 end
 
---- Returns the finding of results that a lesson's reference rejected. If the
+--- Returns the finding of results that differ from a lesson's reference. If the
 -- program that stored the results is known, also returns a function that
 -- returns possible edits.
 ---@param o table {wrong = message?, compared = comparisons, program =
@@ -297,11 +301,13 @@ function record.wrong(o)
     end
 end
 
--- Most lines between an error's traceback and lines that may be its cause.
+-- Lines this far before a line of an error's traceback may be the error's
+-- cause.
 local AROUND = 40
 
--- Returns, for each chunk, the set of its lines that belong to functions of the
--- user's modules, of their tables, or of their metatables.
+-- Returns the lines of the user's modules: for each chunk that defines a
+-- function in a loaded module, or in its tables or metatables, the set of all
+-- its lines.
 local function own_modules()
   local all = {}
   local function look(v, deep)
@@ -321,7 +327,7 @@ local function own_modules()
   return all
 end
 
--- Returns the lines that may have caused an error.
+-- Returns the lines that may have caused an error, as a set for each chunk.
 local function suspected(told)
   local all = own_modules()
   all[told.chunk] = all[told.chunk] or {}
@@ -337,19 +343,21 @@ local function suspected(told)
   return all
 end
 
--- The most bytes of the message of an error, and of its whole text. A script
--- may raise an error of any length.
+-- The longest message of an error, and the longest text of its details, in
+-- bytes. A script may raise errors of any length.
 local MESSAGE, DETAILS = 4096, 65536
 
--- Returns the first bytes of a text, up to a whole character.
+-- Returns the first bytes of a text, without an incomplete character at the
+-- end.
 local function shortened(text, most)
   if not text or #text <= most then return text end
   return text:sub(1, most):gsub("[\192-\255][\128-\191]*$", "") .. "..."
 end
 
---- Returns the finding of an error, and, if its line is known, a function that
--- returns its possible edits.
----@param told table of cutelua.text.errors.told; frames = those of the failure
+--- Returns the finding of an error. If the error's line is known, also returns
+-- a function that returns possible edits.
+---@param told table of cutelua.text.errors.told; frames = the frames of the
+-- failure
 ---@return table finding
 ---@return (fun(): table[])? edits_of
 function record.failure(told)

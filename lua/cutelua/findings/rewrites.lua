@@ -1,13 +1,14 @@
---- Finds rewrites of known mistakes: memory that nothing sets to zero, a
+--- Rewrites code that has a known mistake: memory that nothing sets to zero, a
 -- barrier within a branch, sums that threads update without atomics, an access
--- without a bound, a wrong index. The functions are called as those of
--- cutelua.findings.variants, but only for the kinds of faults that
--- cutelua.findings.likely weights.
+-- without a bound, a wrong index. The functions have the parameters of those in
+-- cutelua.findings.variants. They are called only for the kinds of faults for
+-- which cutelua.findings.likely gives them a weight.
 local changes = require "cutelua.findings.changes"
 
 local rewrites = {}
 
--- Makes tensors of zeros in place of tensors with undefined elements.
+-- Replaces a call that makes a tensor with undefined elements by one that makes
+-- zeros.
 function rewrites.zeros(c, _, add)
   for i, t in ipairs(c.tokens) do
     local before, after = c.tokens[i - 1], c.tokens[i + 1]
@@ -20,13 +21,14 @@ function rewrites.zeros(c, _, add)
   end
 end
 
--- Reports whether the text adds to elements of a tensor.
+-- Reports whether the text adds to elements of the tensor `name`.
 local function accumulates(c, name)
   return c.text:find("atomic_%l+%(" .. name .. "%.iterator%f[%W]")
     or c.text:find("%f[%w_]" .. name .. "(%b[]) = " .. name .. "%1 %+ ")
 end
 
--- Lets one thread clear a shared tensor to which the kernel adds.
+-- Inserts code by which one thread clears a shared tensor that accumulates
+-- sums.
 function rewrites.cleared(c, _, add)
   for _, call in ipairs(c.calls) do
     local s = call.name == "make_smem_tensor" and call.statement
@@ -45,7 +47,7 @@ end
 local BARRIERS = {sync_threads = true, barrier = true, sync_warp = true,
   cluster_arrive = true, cluster_wait = true, cluster_arrive_relaxed = true}
 
--- Moves a barrier behind the end of the branch that it is in.
+-- Moves a barrier out of a branch, to the line after the branch's end.
 function rewrites.unbranched(c, near, add)
   for _, call in ipairs(c.calls) do
     local s, branch = call.statement, nil
@@ -66,15 +68,15 @@ function rewrites.unbranched(c, near, add)
 end
 
 -- Returns the index of the first token of the expression before the bracket of
--- a call, such as x.y of x.y[i].
+-- a call, which is x.y in x.y[i].
 local function owner(c, call)
   local k = call.first - 1
   while c.tokens[k - 1] and c.tokens[k - 1].text == "." do k = k - 2 end
   return k
 end
 
--- Returns the index of the last token of an assignment whose value begins at
--- token i, in one line.
+-- Returns the index of the last token of a value that begins at token i, as far
+-- as the value is in one line.
 local function value_end(c, i)
   local line = c.tokens[i].line
   while c.tokens[i + 1] and c.tokens[i + 1].line == line
@@ -84,8 +86,8 @@ local function value_end(c, i)
   return i
 end
 
--- Returns the atomic operation that computes a value from an element, and its
--- operand; nil if there is none.
+-- If `value` is computed from `element` by an operation that can be atomic,
+-- returns the operation's name and its other operand; else nil.
 local function operation(value, element)
   if value:sub(1, #element + 3) == element .. " + " then
     return "add", value:sub(#element + 4)
@@ -114,8 +116,8 @@ function rewrites.atomics(c, near, add)
   end
 end
 
--- Returns the conditions under which an index or coordinate is within a tensor,
--- as text; nil if nothing varies.
+-- Returns the condition, as text, under which an index or coordinate is within
+-- a tensor; nil if it consists only of constants.
 local function bounds(c, call, tensor)
   local first, last = table.unpack(call.arguments[1])
   local list = {}
@@ -135,7 +137,7 @@ local function bounds(c, call, tensor)
   return list[1] and table.concat(list, " & ")
 end
 
--- Executes a statement only where an element that it accesses is within its
+-- Executes a statement only if the element that it accesses is within its
 -- tensor.
 function rewrites.guards(c, near, add)
   local known = {}
@@ -156,8 +158,8 @@ function rewrites.guards(c, near, add)
   end
 end
 
--- Adds a lower bound to conditions with an upper bound, i:lt(n) or
--- cute.lt(i, n).
+-- Adds a lower bound of 0 to a condition with an upper bound, such as i:lt(n)
+-- or cute.lt(i, n).
 function rewrites.lower_bounds(c, near, add)
   for _, call in ipairs(c.calls) do
     local compares = (call.name == "lt" or call.name == "le")
@@ -173,8 +175,8 @@ function rewrites.lower_bounds(c, near, add)
   end
 end
 
--- Exchanges the last arguments of two calls of one function in a statement,
--- such as the bounds of lt(i, m) & lt(j, n).
+-- Exchanges the last arguments of two calls of the same function in a
+-- statement, such as the bounds m and n in lt(i, m) & lt(j, n).
 function rewrites.crossed(c, near, add)
   local last = {}
   for _, call in ipairs(c.calls) do
@@ -194,7 +196,7 @@ function rewrites.crossed(c, near, add)
   end
 end
 
--- Reports whether token i is an index: x[i], x(_, i), or the i of i % stages.
+-- Reports whether token i is an index: i in x[i], x(_, i) or i % stages.
 local function is_index(c, i)
   local before, after = c.tokens[i - 1], c.tokens[i + 1]
   if not (c.tokens[i].name and before and after) then return false end
@@ -203,8 +205,8 @@ local function is_index(c, i)
        and c.tokens[i - 2].text == "_"
 end
 
--- Returns the names in the text that are indices, or numbers of threads and
--- blocks, in its order.
+-- Returns the names in the text that are indices, or that hold the index of a
+-- thread or block, in the order of the text.
 local function indices(c)
   if not c.indices then
     c.indices = {}
@@ -220,7 +222,7 @@ local function indices(c)
   return c.indices
 end
 
--- Uses another index in place of an index.
+-- Replaces an index by another index of the text.
 function rewrites.indices(c, near, add)
   for i, t in ipairs(c.tokens) do
     for _, other in ipairs(near(t.statement) and is_index(c, i) and indices(c)
@@ -230,7 +232,7 @@ function rewrites.indices(c, near, add)
   end
 end
 
--- Doubles the bound of a comparison.
+-- Doubles the bound in a comparison.
 function rewrites.doubles(c, near, add)
   for _, call in ipairs(c.calls) do
     local a = near(call.statement) and (call.name == "lt" or call.name == "le")

@@ -1,5 +1,5 @@
---- Converts a record of findings to SARIF 2.1.0, which code hosts and editors
--- show at the lines of a change.
+--- Converts a record of findings to SARIF 2.1.0. Code hosts and editors show
+-- SARIF at the changed lines of a file.
 local codes = require "cutelua.findings.codes"
 local uris = require "cutelua.text.uri"
 
@@ -8,13 +8,14 @@ local sarif = {}
 local SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/"
   .. "schemas/sarif-schema-2.1.0.json"
 
--- Returns the URI of a path, or its reference if the path is relative.
+-- Returns a path as a URI; a relative path as a relative reference.
 local function uri(path)
   local scheme = path:find "^/" and "file://" or ""
   return scheme .. uris.escape((path:gsub("^%./", "")))
 end
 
--- Returns the rules of the codes that findings have, and the index of each.
+-- Returns the SARIF rules for all codes of the findings, and the index of each
+-- rule.
 local function rules_of(found)
   local used, list, index = {}, {}, {}
   for _, f in ipairs(found.findings) do used[f.code] = true end
@@ -60,7 +61,8 @@ local function own_place(places)
   return 1
 end
 
--- Returns the steps of a schedule as a code flow; nil if a line is unknown.
+-- Returns the steps of a schedule as a code flow; nil if a step's line is
+-- unknown.
 local function flow(schedule)
   local steps = {}
   for i, at in ipairs(schedule and schedule.lines or {}) do
@@ -114,7 +116,7 @@ local function result(f, index)
       operands = f.operands, counterexample = f.counterexample}}
 end
 
--- Returns the notifications of an invocation: what was not checked.
+-- Returns notifications, in SARIF's form, about parts that were not checked.
 local function notifications(found)
   local list = {}
   for i, o in ipairs(found.not_checked) do

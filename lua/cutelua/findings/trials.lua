@@ -1,7 +1,7 @@
---- Tries edits of a script: runs a command again on the changed texts, in
--- copies of this process. The first copy is made before the script runs, and
--- waits. For each trial, the first copy makes a copy of itself, in which
--- nothing has run yet.
+--- Tries edits of a script by running a command again on the changed texts,
+-- each time in a copy of this process. A first copy, which waits, is made
+-- before the script runs. For each trial, the first copy makes a copy of
+-- itself, in which no script has run yet.
 local changes = require "cutelua.findings.changes"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -15,10 +15,10 @@ Trials.__index = Trials
 
 -- A trial may take this many seconds longer than its command's time limit.
 local GRACE = 1
--- A trial that waits instead of computing ends after this many seconds.
+-- A trial that waits instead of computing is ended after this many seconds.
 local PATIENCE = 300
 
--- Makes Lua read texts in place of files.
+-- Makes Lua read the given texts instead of the files with these paths.
 local function overlay(texts)
   local load, load_file = load, loadfile
   for path, text in pairs(texts) do source.add("@" .. path, text) end
@@ -34,16 +34,17 @@ local function overlay(texts)
   end)
 end
 
--- Runs one trial in this process, which then ends.
+-- Runs one trial in this process, and then ends the process.
 local function attempt(sys, socket, run, request)
   sys.mute()
-  -- All limits count processor time: other programs may not change a verdict.
+  -- All limits count processor time, so that other programs cannot change a
+  -- verdict.
   core.clock = os.clock
   sys.limit_processor(math.ceil(request.seconds + GRACE))
   overlay(request.texts)
   local ok, verdict, sizes = pcall(run, request)
   for i = 1, ok and math.max(#sizes, #request.sizes) or 0 do
-    -- The edit changed a launch's size, so that it solves another problem.
+    -- If the edit changed a launch's size, the script solves another problem.
     local size = request.sizes[i]
     if size and sizes[i] ~= size or not size and sizes[i] == "empty" then
       ok = false
@@ -53,11 +54,12 @@ local function attempt(sys, socket, run, request)
   sys.leave(0)
 end
 
--- Answers requests until the parent ends: each is a line of JSON, {texts = by
--- path, seconds = of the processor, patience = seconds, sizes =, notes =,
--- modules = to load first}. An answer is a line: the verdict of the record,
--- "noted", "error", or "late", and the processor time of the trial in seconds.
--- A late trial counts the seconds that it took.
+-- Answers requests until the parent ends. A request is a line of JSON: {texts =
+-- by path, seconds = of processor time, patience = seconds of waiting, sizes =,
+-- notes =, modules = names of modules to load first}. An answer is a line with
+-- the verdict of the record, "noted", "error" or "late" (see Trials:try), and
+-- the processor time of the trial in seconds. For "late", the time is
+-- `patience`.
 local function serve(sys, socket, run)
   local bytes = ""
   while true do
@@ -86,7 +88,7 @@ local function serve(sys, socket, run)
 end
 
 --- Makes the copy of this process that waits for trials. Returns nil if the
--- system has no processes.
+-- system cannot copy processes.
 ---@param run fun(request: table): string, string[] runs the command on
 -- request.texts in at most request.seconds, in a copy; returns the verdict of
 -- its record, and the sizes of its launches (cutelua.findings)
@@ -102,15 +104,16 @@ function trials.start(run)
   return process and setmetatable({process = process, sys = sys}, Trials)
 end
 
---- Runs the command on changed texts. Returns the verdict of its record:
--- "noted" if it is ok but has a note that the script as it is lacks, "error" if
--- it has an error, crashed or needed more processor time, "late" after
--- `patience` seconds, nil if no further trial is possible.
----@param texts table<string, string> by path
----@param seconds number of the processor
+--- Runs the command on changed texts. Returns the verdict of its record, or
+-- one of three other words. "noted" means that the verdict is "ok", but there
+-- is a note that the unchanged script does not have. "error" is returned after
+-- an error, a crash, or too much processor time. "late" is returned after
+-- `patience` seconds. Returns nil if no further trial is possible.
+---@param texts table<string, string> changed texts by path
+---@param seconds number limit of processor time
 ---@param patience number
 ---@return string? verdict
----@return number? time of the processor in seconds
+---@return number? time processor time in seconds
 function Trials:try(texts, seconds, patience)
   local ok = self.process:send(json.encode {texts = texts, seconds = seconds,
     patience = patience, sizes = self.sizes, notes = self.notes,
@@ -125,7 +128,8 @@ function Trials:try(texts, seconds, patience)
     bytes = bytes .. more
   end
   local verdict, time = bytes:match "^(%l+) (%S+)\n$"
-  -- A late answer would be taken for the answer to the next trial.
+  -- No further trials: a late answer would be taken for the answer to the next
+  -- one.
   self.over = not verdict
   return verdict, tonumber(time)
 end
@@ -136,8 +140,8 @@ end
 -- a note is known.
 local SECONDS, ONE, MOST, MORE = 30, 10, 3, 3
 
--- Returns the texts of the files of an edit with its changes, by path. Returns
--- nil if a file's text is unknown or does not compile.
+-- Returns the texts of an edit's files after its changes, by path. Returns nil
+-- if the text of a file is unknown, or does not compile after the changes.
 local function changed_texts(edit)
   local by, texts = {}, {}
   for _, c in ipairs(edit.changes) do
@@ -172,10 +176,10 @@ end
 -- Edits given without `unchecked` are the surgeon's: if one of them succeeds,
 -- other edits are omitted.
 ---@param list table[]
----@param sizes string[] of the launches up to the finding; after an edit they
--- are the same
+---@param sizes string[] sizes of the launches up to the finding; an edit must
+-- not change them
 ---@param notes table<string, boolean> messages of the script's notes
----@param limit? number of core.clock: the trials end then
+---@param limit? number a time of core.clock at which the trials end
 ---@return table[] edits
 ---@return table result for the record
 function Trials:sift(list, sizes, notes, limit)

@@ -1,13 +1,14 @@
---- Finds small changes of statements that may repair a fault: an argument that
--- another call of the same function has, exchanged coordinates, a similar name,
--- another number or comparison, registers that are not cleared. Whether a
+--- Finds small changes of statements that may repair a fault: an argument taken
+-- from another call of the same function, exchanged coordinates, a similar
+-- name, another number or comparison, registers that are cleared. Whether a
 -- change repairs the fault is unknown until cutelua.findings.trials tries it.
 --
--- A function of the list `variants.ALL` is called as f(c, near, add): c is the
--- text (cutelua.findings.code), near(s) the distance of a statement from the
--- fault, nil if it should not change. add(first, last, text, weight,
--- description) adds the change that replaces tokens first to last by a text.
--- The weight is added to the distance: unlikely changes have a large one.
+-- Each function in `variants.ALL` is called as f(c, near, add). c is the text
+-- (cutelua.findings.code). near(s) returns the distance of statement s from the
+-- fault, or nil if s must not change. add(first, last, text, weight,
+-- description) adds the change that replaces the tokens from `first` to `last`
+-- by a text. The weight is added to the distance; it is large for unlikely
+-- changes.
 local changes = require "cutelua.findings.changes"
 
 local variants = {}
@@ -16,13 +17,13 @@ local variants = {}
 -- Names
 ---------------------------------------------------------------------------
 
--- Letters that distinguish names of the same kind: capitals anywhere, as in
--- tAgA and tBgB, and small letters at the end, as in tma_a and tma_b.
+-- Letters that distinguish similar names: capitals anywhere, as in tAgA and
+-- tBgB, and small letters at the end, as in tma_a and tma_b.
 local UPPER, LOWER = "[A-DSX]", {"[abc]", "[mnk]", "[ij]", "[xy]", "[st]",
                                  "[01]"}
 
--- Returns the name with distinguishing letters replaced by their classes. Two
--- names are similar if they have one of these patterns in common.
+-- Returns patterns of a name, in which its distinguishing letters are replaced
+-- by the class of letters. Two names are similar if they share a pattern.
 local function skeletons(name)
   local list = {}
   local upper, n = name:gsub(UPPER, "?")
@@ -47,7 +48,7 @@ local function names_of(c)
   return c.names
 end
 
--- Returns the names of the text that are similar to a name, in the order of the
+-- Returns the names in the text that are similar to `name`, in the order of the
 -- text.
 local function similar(c, name)
   if not c.similar then
@@ -73,8 +74,8 @@ local function similar(c, name)
   return list
 end
 
--- Returns a text in which the letters that distinguish the names `from` and
--- `to` are exchanged, in all names that the text c has.
+-- Replaces letters in a text as they differ between the names `from` and `to`.
+-- Only names whose new form occurs in the script c are changed.
 local function renamed(c, text, from, to)
   if #from ~= #to then return text end
   local map = {}
@@ -88,7 +89,7 @@ local function renamed(c, text, from, to)
   end))
 end
 
--- Returns the set of names that a text defines: locals, and parameters.
+-- Returns the set of names that the script defines: locals and parameters.
 local function defined(c)
   local set = {}
   for _, s in ipairs(c.statements) do
@@ -100,7 +101,8 @@ local function defined(c)
   return set
 end
 
--- Reports whether two names differ in at most two characters.
+-- Reports whether one name may be a misspelling of the other: after their
+-- common beginning and end are removed, at most two characters are left.
 local function is_misspelt(a, b)
   local n, most = 0, math.min(#a, #b) < 4 and 1 or 2
   if math.abs(#a - #b) > 2 or #a < 2 or #b < 2 then return false end
@@ -112,8 +114,8 @@ local function is_misspelt(a, b)
   return math.max(#a, #b) - n - k <= most
 end
 
--- Replaces names by similar ones. If a name has no definition, either the name
--- or its definition is misspelt.
+-- Replaces names by similar names. If a name has no definition, either the name
+-- or its definition is misspelt, so both are tried.
 local function add_names(c, near, add)
   local known, unknown = defined(c), {}
   local function is_unknown(name) return not known[name] and _G[name] == nil end
@@ -148,7 +150,7 @@ local function add_names(c, near, add)
   end
 end
 
--- Calls f(index, token, field) for each name before a field or method.
+-- Calls f(index, token, field) for each name that precedes a field or method.
 local function each_owner(c, f)
   for i, t in ipairs(c.tokens) do
     local mark, field = c.tokens[i + 1], c.tokens[i + 2]
@@ -160,7 +162,7 @@ local function each_owner(c, f)
   end
 end
 
--- Returns, for each field or method, the names that occur before it.
+-- Returns, for each field or method, the names that precede it in the script.
 local function owners_of(c)
   if c.owners then return c.owners end
   c.owners = {}
@@ -175,8 +177,8 @@ local function owners_of(c)
   return c.owners
 end
 
--- Replaces the name before a field or method by a name that occurs elsewhere
--- before the same field or method.
+-- Replaces the name before a field or method by another name that precedes the
+-- same field or method elsewhere.
 local function add_owners(c, near, add)
   local owners = owners_of(c)
   each_owner(c, function(i, t, key)
@@ -188,8 +190,8 @@ local function add_owners(c, near, add)
   end)
 end
 
--- Returns the names that have fields and methods in common with a name, sorted
--- by the number of common fields and methods.
+-- Returns the names that share fields and methods with `name`. Names that share
+-- more of them come first.
 local function companions(c, name)
   local list, shared = {}, {}
   for _, names in pairs(owners_of(c)) do
@@ -209,7 +211,7 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns keys of a call. Calls with a common key are compared with each other.
+-- Returns the keys of a call. Calls that share a key lend each other arguments.
 local function keys_of(c, call)
   if call.name == "{" or call.name == "(" then return {} end
   local keys = {call.name}
@@ -225,7 +227,7 @@ end
 
 local function line_of(c, call) return c.tokens[call.first].line end
 
--- Adds changes that replace arguments of a call by those of another call.
+-- Adds changes that replace arguments of a call by those of the call `other`.
 local function borrow(c, call, other, add, weight)
   local n, m = #call.arguments, #other.arguments
   local function own(text)
@@ -263,7 +265,7 @@ local function borrow(c, call, other, add, weight)
   end
 end
 
--- The largest number of other calls with which a call is compared.
+-- The largest number of other calls from which a call takes arguments.
 local COMPARED = 6
 
 local function add_arguments(c, near, add)
@@ -315,7 +317,7 @@ end
 -- Numbers and operators
 ---------------------------------------------------------------------------
 
--- For tokens that are often confused, the tokens that may replace each.
+-- Tokens that are often confused, each with the tokens that may replace it.
 local CONFUSED = {lt = {"le"}, le = {"lt"}, ge = {"gt"}, gt = {"ge"},
   min = {"max"}, max = {"min"}, ["<"] = {"<="}, ["<="] = {"<"},
   [">"] = {">="}, [">="] = {">"}, ["+"] = {"-"}, ["-"] = {"+"},
@@ -338,7 +340,8 @@ local function add_operators(c, near, add)
     elseif text == "/" then
       text = ""
     end
-    -- Without clusters, every block has the index 0 in its cluster.
+    -- Without clusters, every block has the index 0 in its cluster, so that
+    -- `block_idx_in_cluster` is of no use.
     local alone = text == "block_idx" and not c.text:find "cluster%s*="
     for _, new in ipairs(near(t.statement) and not alone and CONFUSED[text]
                          or {}) do
@@ -348,7 +351,7 @@ local function add_operators(c, near, add)
   end
 end
 
--- Returns numbers by which a number may be replaced, such as its neighbours.
+-- Returns numbers that may replace a number, such as its neighbours.
 local function other_numbers(text)
   local n = math.tointeger(tonumber(text))
   if not n then return {} end
@@ -383,14 +386,14 @@ end
 local COUNTING = {["("] = true, ["{"] = true, lt = true, le = true, gt = true,
                   ge = true, range = true, min = true, max = true}
 
--- Reports whether all arguments of a call are numbers, such as coordinates and
--- bounds.
+-- Reports whether the arguments of a call are likely to be numbers, such as
+-- coordinates and bounds.
 local function counts(c, call)
   local first = call.arguments[1]
   return COUNTING[call.name] or first and c:text_of(first[1], first[2]) == "_"
 end
 
--- Makes waits leave fewer groups pending.
+-- Makes waits for groups of asynchronous operations leave fewer groups pending.
 local function add_waits(c, near, add)
   for _, call in ipairs(c.calls) do
     local a = near(call.statement) and call.name:find "wait_group$"
@@ -406,7 +409,8 @@ local function add_waits(c, near, add)
   end
 end
 
--- Removes terms of a sum, factors of a remainder, and conditions, or adds one.
+-- Removes a constant term of a sum or a remainder, or adds 1 to an argument or
+-- subtracts 1 from it.
 local function add_terms(c, near, add)
   for i, t in ipairs(c.tokens) do
     local after, before = c.tokens[i + 1], c.tokens[i - 1]
@@ -438,7 +442,7 @@ local function add_terms(c, near, add)
   end
 end
 
--- Changes the last value of a loop that counts.
+-- Changes the last value of a loop that counts by 1 up or down.
 local function add_bounds(c, near, add)
   for i, t in ipairs(c.tokens) do
     local s = t.statement
@@ -452,7 +456,8 @@ local function add_bounds(c, near, add)
   end
 end
 
--- Replaces values of a table's fields by the local that has the field's name.
+-- In a table constructor, replaces the value of a field by the local of the
+-- same name.
 local function add_fields(c, near, add)
   for _, call in ipairs(c.calls) do
     for _, a in ipairs(call.name == "{" and near(call.statement)
@@ -467,7 +472,7 @@ local function add_fields(c, near, add)
   end
 end
 
--- Makes divisions round up.
+-- Makes integer divisions round up.
 local function add_round_ups(c, near, add)
   for i, t in ipairs(c.tokens) do
     local one, two = c.tokens[i + 1], c.tokens[i + 2]
@@ -489,7 +494,7 @@ local REGISTERS = {make_fragment_C = true, make_rmem_tensor = true,
   make_fragment = true}
 
 -- Returns the loop in which the registers that statement s declares are first
--- used, if it is not within another loop; else nil.
+-- used. Returns nil if their first use is not in a loop at the level of s.
 local function first_loop(c, s, name)
   local indent, loop = changes.indent(c.lines[s.line]), nil
   for _, other in ipairs(c.statements) do
@@ -503,8 +508,8 @@ local function first_loop(c, s, name)
   end
 end
 
--- For registers that no statement clears, adds a statement that fills them with
--- 0 after their declaration, and before the first loop that uses them.
+-- Adds statements that fill registers with 0: one just after the registers'
+-- declaration, and one before the first loop that uses them.
 local function add_fills(c, near, add)
   local function insert(s, text, weight)
     local indent = changes.indent(c.lines[s.line])
@@ -529,8 +534,8 @@ local function add_fills(c, near, add)
   end
 end
 
--- Returns the call that a statement consists of, and the line's text; nil if
--- the statement is something else.
+-- Returns the call that is the whole statement s, in one line; a false value if
+-- s is something else.
 local function call_of(c, s)
   if not s.call then
     s.call = false
@@ -545,8 +550,9 @@ local function call_of(c, s)
   return s.call
 end
 
--- Adds a statement after a line: a call of the same function that occurs
--- elsewhere in the text, or the line's call with the other operand.
+-- Adds a statement before or after a statement that is a call. The new
+-- statement is another call of the same function in the script, or the same
+-- call with a similar operand.
 local function add_companions(c, near, add)
   local by = {}
   for _, s in ipairs(c.statements) do
@@ -592,7 +598,7 @@ local function add_companions(c, near, add)
   end
 end
 
--- Exchanges neighbouring statements.
+-- Exchanges statements in adjacent lines.
 local function add_exchanges(c, near, add)
   for k = 1, #c.statements - 1 do
     local a, b = c.statements[k], c.statements[k + 1]
@@ -607,7 +613,8 @@ local function add_exchanges(c, near, add)
   end
 end
 
---- The functions that add changes, by the name of what they change.
+--- The functions that add changes, by the name that WEIGHTS in
+-- cutelua.findings.likely uses for them.
 variants.ALL = {
   names = add_names, owners = add_owners, arguments = add_arguments,
   swaps = add_swaps, operators = add_operators, numbers = add_numbers,

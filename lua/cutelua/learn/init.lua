@@ -1,14 +1,16 @@
---- `cutelua learn`: the tutorial. A lesson is a page of text with Lua that
--- runs, pictures, and exercises that are checked. Each lesson is one file of
+--- `cutelua learn`: the tutorial. A lesson is a page of text with Lua code that
+-- runs, pictures, and exercises that are checked. Each lesson is a file in
 -- lessons/. The terminal (main.lua), the documents (`make docs`) and the specs
 -- read lessons through this module.
 --
--- A lesson's text has three kinds of blocks: ```lua is run (`EXPR --> TEXT`
--- shows its values), ```draw is an expression that is drawn, and ```exercise
--- NAME is the learner's initial text. `exercises[NAME]` has `makes`, the global
--- that an answer has to define; `check(env)`, which takes the learner's globals
--- and raises or returns nil and a sentence if something is wrong; `hints`; and
--- a `solution`.
+-- A lesson's text has three kinds of code blocks. ```lua is run; `EXPR -->
+-- TEXT` shows the value of EXPR. ```draw is an expression whose value is drawn.
+-- ```exercise NAME is the learner's initial text for an exercise.
+--
+-- `exercises[NAME]` has the fields `hints`, `solution`, `makes` and `check`.
+-- `makes` is the global that an answer must define. `check(env)` takes the
+-- learner's globals. If something is wrong, it raises an error, or returns nil
+-- and a sentence.
 local core = require "cute.core"
 local cute = require "cute"
 local errors = require "cutelua.text.errors"
@@ -72,7 +74,7 @@ end
 --- The table of Lua's globals that a learner's code can read.
 learn.globals = _G
 
---- Returns new globals for a learner: cute's names and Lua's.
+--- Returns new globals for a learner: the names of cute and of Lua.
 ---@return table
 function learn.env()
   return setmetatable({cute = cute, _ = cute._, X = cute.X},
@@ -85,8 +87,8 @@ local function shown_of(line)
   return code and load("return " .. code) and code:find "%S" and code
 end
 
--- Rewrites lines `EXPR --> TEXT` of a text to calls that record the value of
--- EXPR.
+-- Replaces each line `EXPR --> TEXT` of a text by a call that records the value
+-- of EXPR.
 local function showing(text)
   local n = 0
   return (text .. "\n"):gsub("([^\n]*)\n", function(line)
@@ -103,7 +105,7 @@ local function load_in(text, chunk, env)
   return f
 end
 
---- Runs a block of Lua; returns the values of its lines with `-->`, by line
+--- Runs a block of Lua. Returns the values of the lines with `-->`, by line
 -- number.
 ---@param block table
 ---@param env table
@@ -119,8 +121,8 @@ function learn.values(block, env)
   return got
 end
 
---- Runs a block of Lua and returns text: the block's lines, with the values
--- after each line that has `-->`.
+--- Runs a block of Lua. Returns the block's lines as text, with the value of
+-- each line that has `-->` below the line.
 ---@param block table
 ---@param env table
 ---@return string
@@ -152,17 +154,18 @@ end
 --- Returns the picture of a ```draw block.
 ---@param block table
 ---@param env table
----@param as string a form of cute.draw
+---@param as string output format, as in cute.draw
 ---@return string
 function learn.draw(block, env, as)
   return cute.draw(learn.value(block, env), {as = as})
 end
 
---- Returns the globals that a learner has after running the Lua of a lesson up
--- to block number `index`. texts: the learner's versions of blocks.
+--- Returns the globals that a learner has after running the Lua blocks of a
+-- lesson that precede block number `index`.
 ---@param lesson table
 ---@param index integer index of the block, which is not run
----@param texts? table<integer, string> the learner's texts of earlier blocks
+---@param texts? table<integer, string> blocks as the learner changed them, by
+-- index
 ---@return table
 function learn.before(lesson, index, texts)
   local env = learn.env()
@@ -176,10 +179,11 @@ function learn.before(lesson, index, texts)
   return env
 end
 
---- Returns a lesson as Markdown, with the values of its Lua and pictures as
--- text.
+--- Returns a lesson as Markdown, with the values of its Lua lines, and with
+-- pictures as text.
 ---@param lesson table
----@param picture? fun(block: table, env: table): string makes other pictures
+---@param picture? fun(block: table, env: table): string returns a picture in
+-- another format
 ---@return string
 function learn.markdown(lesson, picture)
   local env, out = learn.env(), {}
@@ -204,8 +208,8 @@ function learn.markdown(lesson, picture)
   return table.concat(out, "\n")
 end
 
---- Reports whether a learner's text solves an exercise; nil and a sentence if
--- not.
+--- Reports whether a learner's text solves an exercise; if not, returns nil and
+-- a sentence.
 ---@param lesson table
 ---@param name string the exercise's name
 ---@param text string Lua
@@ -215,7 +219,8 @@ end
 function learn.check(lesson, name, text, env, chunk)
   local e = lesson.exercises[name]
   local own = setmetatable({}, {__index = env or learn.env()})
-  -- Without this, an answer that exits with code 0 would be accepted as right.
+  -- Without this replacement of os.exit, an answer that exits with code 0 would
+  -- count as right.
   local exit = os.exit
   rawset(os, "exit", function()
     core.fail("bad-argument", "os.exit ends the program, but an answer must "

@@ -1,6 +1,6 @@
 --- `cutelua learn`: a lesson in the terminal. It shows the text piece by piece
--- and runs its Lua. An exercise waits for an answer: a line of Lua, or the
--- file that was written for it.
+-- and runs its Lua code. At an exercise it waits for an answer: a typed line of
+-- Lua, or the file that it wrote for the exercise and the learner changed.
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
@@ -91,7 +91,7 @@ local function pause(lines)
 end
 
 -- Returns the next typed line; asks again after Ctrl-C. Returns nil at the end
--- of input.
+-- of the input.
 local function ask(lines)
   while true do
     if not lines.terminal then io.write "learn> " end
@@ -137,8 +137,8 @@ local COMMANDS = {[":hint"] = "gives a hint, the next one each time",
   [":solution"] = "shows a solution", [":skip"] = "goes on without an answer",
   [":quit"] = "leaves the lesson", [":help"] = "says what can be typed here"}
 
--- Completes the commands of a lesson; completes other text like the prompt of
--- `cutelua` does.
+-- Completes the commands of a lesson. Other text is completed as at the prompt
+-- of `cutelua`.
 local function find(text, env)
   if not text:find "^:" then return complete.find(text, env) end
   local list = {}

@@ -1,13 +1,16 @@
---- Checks the documents of `cutelua lsp` in workers, and turns the records of
--- cutelua.findings into diagnostics of the protocol, repairs and facts.
+--- Checks the documents of `cutelua lsp` in worker processes. Converts the
+-- records of cutelua.findings to diagnostics of the protocol, repairs, facts
+-- and hints.
 --
--- A pause in typing starts a check of the document, then `profile` for bank
--- conflicts, then `explain` for layouts. A change ends them. The steps of PTX
--- and LAUNCH files are those of cutelua.lsp.ptx, in the document's `job`. A
--- document's
--- `found` is a list of {diagnostic =, edits = of the finding}, its `facts` are
--- the tensors of the last record of `explain`, its `traffic` are the hints of
--- the last record of `profile`: {line =, label =, tooltip =}.
+-- After a pause in typing, a Lua document is checked in three steps: `check`,
+-- then `profile` for bank conflicts, then `explain` for layouts. A change of
+-- the document ends them. PTX and LAUNCH files have other steps (STEPS), with
+-- the words in the document's `job` (cutelua.lsp.ptx).
+--
+-- The results are in fields of the document. `found` is a list of {diagnostic
+-- =, edits = the edits of the finding}. `facts` are the tensors of the last
+-- record of `explain`. `traffic` are the hints of the last record of `profile`:
+-- {line =, label =, tooltip =}.
 local core = require "cute.core"
 local findings = require "cutelua.findings"
 local json = require "cutelua.text.json"
@@ -18,15 +21,15 @@ local uris = require "cutelua.text.uri"
 
 local checks = {}
 
--- Seconds without a change before a document's check starts.
+-- Seconds without a change after which a document's check starts.
 local PAUSE = 0.01
--- Largest number of bytes of a text that is checked.
+-- The longest text that is checked, in bytes.
 local MOST = 1 << 20
 local STEPS = {script = {"check", "profile", "explain"},
                launch = {"check", "profile"}, ptx = {"ptx"}}
 local SEVERITY = {error = 1, warning = 2, note = 3}
 
--- Returns the name under which a document is checked: its path.
+-- Returns the name under which a document is checked, which is its path.
 local function name_of(doc)
   if doc.job then return doc.job.words[1] end
   local path = uris.path(doc.uri)
@@ -42,7 +45,7 @@ local function range_of(doc, p)
           ["end"] = doc:place(p.line, p.end_column)}
 end
 
--- Returns the URI of a file of a finding; nil for modules of cutelua.
+-- Returns the URI of a file that a finding names; nil for modules of cutelua.
 local function uri_of(doc, file)
   if doc.job and doc.job.uris[file] then return doc.job.uris[file] end
   if file == name_of(doc) then return doc.uri end
@@ -52,14 +55,16 @@ end
 local START = {start = {line = 0, character = 0},
                ["end"] = {line = 0, character = 0}}
 
--- Returns the range of a place in another file, whose text is in the place.
+-- Returns the range of a place in another file. Its columns are not converted
+-- to UTF-16 units, because the file is not open.
 local function other_range(p)
   local n = p.line - 1
   return {start = {line = n, character = p.column - 1},
           ["end"] = {line = n, character = p.end_column - 1}}
 end
 
--- Returns a message without the temporary folder of the document's files.
+-- Returns a message without the path of the temporary folder for the document's
+-- files.
 local function without_folder(doc, message)
   if not doc.job then return message end
   return (message:gsub(doc.job.folder:gsub("%p", "%%%0") .. "/", ""))
@@ -85,8 +90,8 @@ local function diagnostic(doc, f)
   return d
 end
 
--- Adds the findings of a record that a document does not have yet. That a
--- script launches nothing is not a fault: it may be a module.
+-- Adds findings of a record to a document: those whose code matches `wanted`. A
+-- script that launches nothing gets no diagnostic, because it may be a module.
 local function add(doc, record, wanted)
   for _, f in ipairs(record.findings) do
     if f.code:find(wanted) and not findings.is_idle(f) then
@@ -96,8 +101,8 @@ local function add(doc, record, wanted)
   end
 end
 
--- Adds a diagnostic for each part that an incomplete check did not cover, so
--- that a document without diagnostics has passed its check.
+-- Adds a diagnostic for each part that an incomplete check did not cover. So a
+-- document without diagnostics has passed its check completely.
 local function add_uncovered(doc, record)
   for _, o in ipairs(record.verdict == "incomplete" and record.not_checked
     or {}) do
@@ -112,8 +117,8 @@ local function add_uncovered(doc, record)
   end
 end
 
--- Returns the hints of a line's memory accesses: bank conflicts, and sectors of
--- global memory beyond the least number for its bytes.
+-- Returns the hints about a line's memory accesses: bank conflicts, and sectors
+-- of global memory beyond the least number that the bytes need.
 local function hints_of(s)
   local list = {}
   if s.conflicts > 0 then
@@ -164,7 +169,7 @@ end
 
 local run
 
--- Handles the outcome of step number `step` of a document's checks.
+-- Handles the outcome of step number `step` of the checks of a document.
 local function take(session, doc, step, outcome)
   doc.call = nil
   local record = outcome.record
@@ -211,7 +216,7 @@ function run(session, doc, step)
       texts = job and json.object {} or {[name] = doc.text},
       files = job and job.files or json.object {}, allow_io = server.io},
     done = function(outcome) take(session, doc, step, outcome) end}
-  -- Shows a bug at once. Its repairs are shown later.
+  -- A bug is shown at once. Its repairs are shown when the check ends.
   doc.call.early = command == "check" and function(record)
     doc.found = {}
     add(doc, record, "")
@@ -235,8 +240,8 @@ function checks.stop(session, doc)
   doc.call, session.due[doc] = nil, nil
 end
 
---- Plans the check of a document that was opened or changed, and of those that
--- are checked together with it.
+--- Plans the check of a document that was opened or changed, and of documents
+-- that are checked together with it, such as PTX and its LAUNCH file.
 ---@param session table
 ---@param doc table
 function checks.plan(session, doc)
@@ -307,7 +312,7 @@ end
 --- Returns the changes of an edit by URI, in the form of the protocol.
 ---@param doc table
 ---@param edit table of cutelua.findings.changes
----@return table? changes nil: a change is in a module of cutelua
+---@return table? changes nil if a change is in a module of cutelua
 function checks.changes(doc, edit)
   local by = {}
   for _, c in ipairs(edit.changes) do

@@ -7,7 +7,7 @@ local document = {}
 local Document = {}
 Document.__index = Document
 
--- Pattern of a character in UTF-8, or of a stray byte.
+-- Matches a character in UTF-8, or a stray byte.
 local CHARACTER = "[%z\1-\127\192-\255][\128-\191]*"
 
 --- Returns a new document.
@@ -57,8 +57,8 @@ local function units(text)
   return characters + pairs_
 end
 
---- Returns the offset of a position. Positions beyond the end of a line or of
--- the text count as that end.
+--- Returns the offset of a position. A position beyond the end of its line, or
+-- of the text, yields the offset of that end.
 ---@param p {line: integer, character: integer}
 ---@return integer
 function Document:offset(p)
@@ -91,8 +91,8 @@ function Document:position(offset)
           character = units(self.text:sub(list[low], offset - 1))}
 end
 
---- Returns the position of a line and column of a finding, which count from 1;
--- columns count characters.
+--- Returns the position for the line and column of a finding. Both count from
+-- 1, and columns count characters.
 ---@param line integer
 ---@param column integer
 ---@return {line: integer, character: integer}

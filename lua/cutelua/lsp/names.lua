@@ -1,5 +1,5 @@
---- Finds what the names of a document mean, without running it: modules of cute
--- that locals hold, and the places where locals and functions are declared.
+--- Finds the meaning of names in a document without running it: modules of cute
+-- that locals hold, and the declarations of locals and functions.
 local complete = require "cutelua.program.complete"
 local cute = require "cute"
 local lex = require "cute.lang.lex"
@@ -10,10 +10,10 @@ local tokens = require "cutelua.text.tokens"
 local names = {}
 
 -- LONGEST: longest line that is searched for declarations. NEAR: longest
--- distance between the words of an expression. Longer searches by patterns
--- could take minutes.
+-- distance, in bytes, between the words of an expression. Both bound the time
+-- of pattern searches, which could otherwise take minutes.
 local LONGEST, NEAR = 1000, 200
--- Largest number of names in a path such as a.b.c.
+-- Largest number of names in a path; a.b.c has three.
 local MOST_NAMES = 6
 
 --- Returns the name of the module that a call of `require` loads, and the
@@ -28,16 +28,16 @@ function names.required(text, from)
   return name, name and from + to - 1
 end
 
---- Reports whether a name is that of cute, a module of it, or of the library of
--- kernels.
+--- Reports whether a name is "cute", or the name of a module of cute or of the
+-- library of kernels.
 ---@param name string
 ---@return boolean
 function names.is_ours(name)
   return ((name .. "."):find "^cute%." or name:find "^kernels%.") ~= nil
 end
 
---- Reports whether a text is a script of cute: whether it requires cute or a
--- kernel of the library.
+--- Reports whether a text is a script that uses cute: it requires a module of
+-- cute or a kernel of the library.
 ---@param text string
 ---@return boolean
 function names.is_script(text)
@@ -63,8 +63,8 @@ local function module(name)
   return ok and value or nil
 end
 
--- Returns the value of the text of an expression: a module, or a path of
--- fields that begins with a known local.
+-- Returns the value of an expression, given as text, if it is a module, or a
+-- path of fields that begins with a known local; else nil.
 local function value_of(text, env)
   local name, rest = text:match(
     "^require%s*%(?%s*[\"']([%w_.]+)[\"']%s*%)?(.*)$")
@@ -80,9 +80,9 @@ local function value_of(text, env)
 end
 
 --- Returns the locals of a text whose values are known without running it, by
--- name. Variables of `facts` have a value of their type.
+-- name. A local in `facts` has a sample value of its type.
 ---@param text string
----@param facts table[] tensors of cutelua.page's records
+---@param facts table[] tensors and layouts of the records of cutelua.page
 ---@return table<string, any>
 function names.environment(text, facts)
   local env = {}
@@ -112,7 +112,7 @@ end
 
 local sample
 
---- Returns a tensor, whose methods are those of every tensor.
+--- Returns a sample tensor, which has the methods of every tensor.
 ---@return any
 function names.sample()
   sample = sample or cute.zeros({1}, cute.f32)
@@ -120,8 +120,8 @@ function names.sample()
 end
 
 --- Returns the path of names that ends with the name at an offset, such as
--- "arch.popc" or "x:fill"; the offset of the last name; and the offset after
--- the path. Returns nil if there is no name.
+-- "arch.popc" or "x:fill". Also returns the offset of the last name, and the
+-- offset after the path. Returns nil if there is no name.
 ---@param text string
 ---@param offset integer
 ---@return string? path, integer? from, integer? to
@@ -166,14 +166,14 @@ function names.field(text, name, list)
   return best
 end
 
---- Returns the offset of the declaration of the name at an offset; or, if the
--- name is a field of a module that the text requires, nil, the module and the
--- field.
+--- Returns the offset of the declaration of the name at `offset`. If the name
+-- is a field of a module that the text requires, returns nil, the module and
+-- the field.
 ---@param text string
 ---@param offset integer
 ---@return integer? offset
 ---@return string? module
----@return string? field nil: the module itself
+---@return string? field nil if the name stands for the module itself
 function names.definition(text, offset)
   local first = math.max(1, offset - NEAR)
   for from in text:sub(first, offset):gmatch "%f[%w_]require()" do

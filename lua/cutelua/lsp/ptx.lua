@@ -1,8 +1,9 @@
---- Documents with PTX, and LAUNCH files: which file belongs to which, and the
--- request of a worker that reads or checks them.
+--- Checks of PTX and LAUNCH files in an editor: finds the LAUNCH file that
+-- belongs to a PTX file, and makes the request of the worker that checks both.
 --
--- The LAUNCH file of NAME.ptx is NAME.launch.json or NAME.json beside it; that
--- of module.ptx is also LAUNCH.json, as libcutecapture names them.
+-- The LAUNCH file of NAME.ptx is NAME.launch.json or NAME.json in the same
+-- folder. For module.ptx it may also be LAUNCH.json, the name that
+-- libcutecapture uses.
 local calls = require "cutelua.mcp.calls"
 local files = require "cute.lang.files"
 local json = require "cutelua.text.json"
@@ -10,21 +11,23 @@ local uris = require "cutelua.text.uri"
 
 local ptx = {}
 
--- Returns the text of a file, from its open document if there is one.
+-- Returns the text of a file; from the editor if the file is open there.
 local function text_of(session, path, most)
   local doc = session.documents[uris.of_path(path)]
   return doc and doc.text or files.read(path, most, "plain")
 end
 
--- Reports whether a text is a LAUNCH file, not the metadata of Triton.
+-- Reports whether a text is a LAUNCH file; other JSON is Triton's metadata, for
+-- example.
 local function is_launch(text)
   local t = text and json.decode(text)
   if type(t) ~= "table" then return false end
   return t.args ~= nil or t.launches ~= nil or t.memory ~= nil
 end
 
--- Returns the paths of a PTX file and of its LAUNCH file (nil without one), if
--- `path` is either of them; else nil.
+-- If `path` is a PTX file or a LAUNCH file, returns the paths of the PTX file
+-- and of its LAUNCH file. The second path is nil if there is no LAUNCH file.
+-- Returns nil for other files.
 local function pair(session, path, text, most)
   local base = path:match "^(.*)%.ptx$"
   if base then
@@ -38,24 +41,25 @@ local function pair(session, path, text, most)
   local name = path:match "^(.*)%.launch%.json$" or path:match "^(.*)%.json$"
   if not name then return nil end
   if path:find "/LAUNCH%.json$" then name = path:gsub("[^/]*$", "module") end
-  -- A LAUNCH file with a mistake may not be valid JSON.
+  -- These names mark a LAUNCH file even if a mistake makes its JSON invalid.
   local known = path:find "%.launch%.json$" or path:find "/LAUNCH%.json$"
   if not (known or is_launch(text)) then return nil end
   local of = name .. ".ptx"
   if text_of(session, of, most) then return of, path end
 end
 
---- Reports whether a path can be that of PTX or of a LAUNCH file.
+--- Reports whether a path may be that of a PTX file or a LAUNCH file.
 ---@param path string
 ---@return boolean
 function ptx.takes(path)
   return path:find "%.ptx$" ~= nil or path:find "%.json$" ~= nil
 end
 
---- Returns how a document is checked: {words = of the file and its LAUNCH file,
--- files = texts of a worker's request by path, folder = of these files, uris =
--- by path, launches = true if there is a LAUNCH file}. Returns nil if the
--- document is neither PTX nor a LAUNCH file with PTX beside it.
+--- Returns how a document is checked: {words = the command-line words for its
+-- file and LAUNCH file, files = texts by path for a worker's request, folder =
+-- the folder of these files, uris = URIs by path, launches = true if there is a
+-- LAUNCH file}. Returns nil unless the document is PTX, or a LAUNCH file with
+-- PTX beside it.
 ---@param session table
 ---@param path string
 ---@param text string

@@ -1,4 +1,4 @@
---- The messages of `cutelua lsp`: the Language Server Protocol 3.17.
+--- Handles the messages of `cutelua lsp`: the Language Server Protocol 3.17.
 local checks = require "cutelua.lsp.checks"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
@@ -16,9 +16,9 @@ local uris = require "cutelua.text.uri"
 local session = {}
 
 local NOT_INITIALIZED = -32002
--- MOST_OPEN: the most open documents. MOST_ITEMS: the most candidates of a
--- completion. MOST_DESCRIBED: the most of these candidates that get a
--- description. BEFORE: the number of bytes before the cursor that a completion
+-- MOST_OPEN: largest number of open documents. MOST_ITEMS: largest number of
+-- candidates of a completion. MOST_DESCRIBED: largest number of candidates with
+-- a description. BEFORE: number of bytes before the cursor that a completion
 -- reads.
 local MOST_OPEN, MOST_ITEMS, MOST_DESCRIBED, BEFORE = 1000, 1000, 100, 32768
 
@@ -45,7 +45,8 @@ function Session:notify(method, params)
   rpc.send(self, {method = method, params = params})
 end
 
---- Asks the client to request the inlay hints again, if it can.
+--- Asks the client to request the inlay hints again, if the client supports
+-- that.
 function Session:refresh()
   if not self.refreshes then return end
   self.asked = self.asked + 1
@@ -58,7 +59,8 @@ Session.tick, Session.patience = checks.tick, checks.patience
 -- Parameters
 ---------------------------------------------------------------------------
 
--- Raises an error that becomes the answer "wrong parameters".
+-- Raises an error that rpc.try returns and the client gets as "wrong
+-- parameters".
 local wrong = rpc.wrong
 
 local function object(t, name)
@@ -95,7 +97,8 @@ local function open_document(self, params)
   return found
 end
 
--- Returns the open document and the offset that a request's parameters name.
+-- Returns the open document, and the offset in it, that a request's parameters
+-- name.
 local function place_of(self, params)
   local at = open_document(self, params)
   return at, at:offset(position_of(object(params, "position")))
@@ -154,11 +157,11 @@ notifications["textDocument/didClose"] = function(self, params)
 end
 
 ---------------------------------------------------------------------------
--- Answers about names
+-- Requests about names
 ---------------------------------------------------------------------------
 
 -- Returns the tensor or layout that a name holds at a line, which counts from
--- 1: the last one declared at or above the line, else the first.
+-- 1. It is the one declared last at or above the line, or else the first one.
 local function fact_of(at, name, line)
   local best
   for _, fact in ipairs(at.facts) do
@@ -178,8 +181,8 @@ local function told(fact)
   return ("%s: %s\n%s"):format(fact.name, text, fact.layout)
 end
 
--- Returns the documentation of the value or method that a path of names stands
--- for, such as x.y:z, at the place `at` of a document; nil if there is none.
+-- Returns the documentation of the value or method that a path of names such as
+-- x.y:z stands for in document `at`; nil if there is none.
 local function documentation(at, path)
   local value = complete.value(path, environment(at))
   local text
@@ -210,7 +213,7 @@ methods["textDocument/completion"] = function(self, params)
   local at, offset = place_of(self, params)
   if #at.text > checks.MOST then return {isIncomplete = false, items = {}} end
   local before = at.text:sub(math.max(1, offset - BEFORE), offset - 1)
-  -- The text before the cursor is cut at the beginning of a line.
+  -- The text before the cursor is cut so that it begins with a whole line.
   if offset > BEFORE then before = before:gsub("^[^\n]*\n", "", 1) end
   local list, word, place, about = complete.find(before, environment(at))
   local range = {start = at:position(offset - #word),
@@ -229,7 +232,8 @@ methods["textDocument/completion"] = function(self, params)
   return {isIncomplete = #list > MOST_ITEMS, items = items}
 end
 
--- Returns the documents that may be module `name` of a document: {uri, text}.
+-- Returns the file of module `name` beside document `at`, as a document; nil if
+-- there is none.
 local function module_of(self, at, name)
   local path = uris.path(at.uri)
   local folder = path and path:match "^(.*/)"
@@ -318,7 +322,7 @@ methods["textDocument/inlayHint"] = function(self, params)
 end
 
 ---------------------------------------------------------------------------
--- Life of a session
+-- Start and end of a session
 ---------------------------------------------------------------------------
 
 function methods.initialize(self, params)
@@ -348,7 +352,7 @@ end
 
 for name, f in pairs(notifications) do
   if name ~= "exit" then
-    -- Notifications get no answer, so wrong ones are ignored.
+    -- Notifications get no answer, so invalid ones are ignored.
     notifications[name] = function(self, params)
       if not self.initialized or self.stopped then return end
       rpc.try(f, self, params)

@@ -1,42 +1,51 @@
---- Runs the calls of `cutelua mcp` in workers (cutelua.mcp.worker): one process
--- for each call, so that a script that crashes, exhausts memory or never ends
--- cannot harm the server. One more worker is always ready.
+--- Runs the calls of `cutelua mcp` in workers (cutelua.mcp.worker), one process
+-- for each call. A script that crashes, exhausts memory or never ends thus
+-- cannot harm the server. One more worker is always started in advance.
 --
--- A call is {request = of the worker, seconds =, grace = seconds beyond them in
--- which the command ends by itself, output = bytes, done = function of an
--- outcome, progress = function of a sentence?, early = function of a record
--- with the findings of a bug whose repair is not known yet?, background = true
--- if a newer call is more urgent?}. An outcome is
--- {code =, record =, reads = {list =, opaque =} of cutelua.mcp.reads if the
--- request asks for it, text = the command's output, cut = true if a part of the
--- output is missing, failed = a sentence if the worker did not end by itself,
--- late = true if its time was over}.
+-- A call is a table:
+--   request     the request for the worker
+--   seconds     time limit of the command
+--   grace       seconds beyond the limit in which the command ends by itself
+--   output      largest number of bytes of output
+--   done        function that gets the outcome
+--   progress    optional: function that gets a sentence
+--   early       optional: function that gets a record with the findings of a
+--               bug whose repair is not known yet
+--   background  true if other calls are more urgent
+-- An outcome is a table:
+--   code, record
+--   reads       {list =, opaque =} of cutelua.mcp.reads, if the request asks
+--               for it
+--   text        the command's output
+--   cut         true if a part of the output is missing
+--   failed      a sentence if the worker did not end by itself
+--   late        true if the time limit was exceeded
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local sys = require "cute.sys"
 
 local calls = {}
 
--- The largest frame of a worker in bytes.
+-- The largest frame that a worker may send, in bytes.
 local LARGEST = 64 << 20
 
 local Calls = {}
 Calls.__index = Calls
 
---- Returns an unpredictable word.
+--- Returns a random word that a script cannot guess.
 ---@return string
 function calls.nonce()
   local f <close> = assert(io.open("/dev/urandom", "rb"))
   return ("%016x%016x"):format(string.unpack("<i8i8", f:read(16)))
 end
 
--- Standard output and its functions, kept here so that a script cannot replace
--- them.
+-- Standard output and its functions. Copies are kept here, because a script may
+-- replace the originals.
 local out, write, flush = io.stdout, io.stdout.write, io.stdout.flush
 
---- Writes a frame of a worker to standard output: a zero byte, the nonce, a
+--- Writes a frame to the worker's standard output: a zero byte, the nonce, a
 -- blank, the number of bytes, a newline, and JSON.
----@param nonce string of the request
+---@param nonce string the nonce of the request
 ---@param t table {kind =, ...}
 function calls.frame(nonce, t)
   local text = json.encode(t)
@@ -49,17 +58,17 @@ local function spawn(self)
 end
 
 --- Returns an empty set of calls.
----@param jobs integer the most calls at a time
----@param command? string of cutelua, whose word --worker starts a worker: "mcp"
--- when absent
+---@param jobs integer largest number of calls that run at a time
+---@param command? string command of cutelua that, with --worker, starts a
+-- worker: "mcp" when absent
 ---@return table
 function calls.new(jobs, command)
   return setmetatable({jobs = jobs, command = command or "mcp", running = {},
                        waiting = {}}, Calls)
 end
 
---- Starts the worker that the next call gets, unless it would delay a call in
--- progress that the client waits for.
+--- Starts a worker in advance for the next call. It does not start one while
+-- the client waits for a running call, which would become slower.
 function Calls:prepare()
   if self.spare then return end
   for _, call in ipairs(self.running) do
@@ -97,8 +106,8 @@ function Calls:add(call)
   self:start()
 end
 
--- Adds `text` to the output that is kept of a call. Bytes beyond the call's
--- limit of output are omitted, and call.cut is set.
+-- Appends text to a call's output. Bytes beyond the limit of output are
+-- omitted, and then call.cut is set.
 local function keep(call, text)
   local room = call.output - call.size
   if #text > room then text, call.cut = text:sub(1, math.max(room, 0)), true end
@@ -115,7 +124,7 @@ local function take_frame(call, frame)
   elseif call.progress then call.progress(frame.message) end
 end
 
--- Divides what a worker sent into output and frames.
+-- Divides the bytes that a worker sent into output and frames.
 local function take(call)
   while true do
     local mark = "\0" .. call.nonce .. " "
@@ -146,7 +155,7 @@ local function remove(list, x)
   end
 end
 
--- Ends a call that runs, and reports its outcome unless it was cancelled.
+-- Ends a running call, and reports its outcome unless the call was cancelled.
 function Calls:finish(call, failed)
   remove(self.running, call)
   local how, number = nil, nil
@@ -169,7 +178,7 @@ function Calls:finish(call, failed)
   self:start()
 end
 
---- Ends a call without an answer.
+--- Ends a call and reports no outcome.
 ---@param call table
 function Calls:cancel(call)
   call.cancelled = true
@@ -184,13 +193,13 @@ function Calls:receive(call)
   if not more then return self:finish(call) end
   call.bytes = call.bytes .. more
   take(call)
-  -- The command has ended, although a process that its script started may keep
-  -- the socket open.
+  -- The command has ended. The socket may still be open, because a process that
+  -- the script started may hold it.
   if call.code then self:finish(call) end
 end
 
 --- Waits at most `most` seconds until a running call or `input` has sent
--- something, and takes what the call sent. Returns whether `input` has sent
+-- something. Handles what a call sent. Reports whether `input` has sent
 -- something.
 ---@param most number
 ---@param input? table of cute.sys
@@ -205,7 +214,8 @@ function Calls:wait(most, input)
   return i ~= nil and not call
 end
 
---- Returns the seconds until the time of a call is over, at most `most`.
+--- Returns the seconds until the first time limit of a running call, at most
+-- `most`.
 ---@param most number
 ---@return number
 function Calls:patience(most)
@@ -215,7 +225,7 @@ function Calls:patience(most)
   return math.max(most, 0)
 end
 
---- Ends the calls whose time is over.
+--- Ends the calls whose time limit is exceeded.
 function Calls:expire()
   local now = core.clock()
   for i = #self.running, 1, -1 do
@@ -228,7 +238,7 @@ function Calls:expire()
   end
 end
 
---- Ends all processes.
+--- Cancels all running and waiting calls, and ends their processes.
 function Calls:close()
   for i = #self.running, 1, -1 do self:cancel(self.running[i]) end
   self.waiting = {}

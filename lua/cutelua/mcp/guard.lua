@@ -1,9 +1,10 @@
---- The limits of a worker of `cutelua mcp`, and the globals of its script.
+--- Sets the limits of a worker of `cutelua mcp`, and the globals of its script.
 --
--- A script gets globals without io, os, debug and package, and may require only
+-- A script gets globals without io, os, debug and package. It may require only
 -- modules of cute, the library of kernels, and the harness of lessons. If a
--- script nevertheless reaches a function that opens files, the operating system
--- refuses the call: this process can open no more files, sockets and pipes.
+-- script still reaches a function that opens files, the operating system
+-- rejects the call: the process's limit allows no further open files, sockets
+-- and pipes.
 local core = require "cute.core"
 local learn = require "cutelua.learn"
 local sys = require "cute.sys"
@@ -12,14 +13,15 @@ local guard = {}
 
 local load, require = load, require
 
--- Names of Lua that scripts do not see.
+-- Globals of Lua that scripts do not get.
 local HIDDEN = {io = true, os = true, debug = true, package = true,
                 dofile = true, loadfile = true, load = true, require = true,
                 _G = true}
--- Functions that change files without opening them.
+-- Functions of os that change files, or run programs, without opening a file in
+-- this process.
 local REMOVED = {"execute", "remove", "rename", "tmpname"}
 
--- Modules of cute that scripts do not see.
+-- Modules of cute that scripts must not require.
 local INNER = {core = true, lang = true, meta = true, sys = true}
 
 local function may_require(name)
@@ -28,7 +30,8 @@ local function may_require(name)
     or name:find "^cutelua%.bench%." or part and not INNER[part]
 end
 
--- Returns a copy of a library, so that a script cannot change that of cutelua.
+-- Returns a copy of a library, so that a script cannot change the library
+-- itself.
 local function copied(v)
   if type(v) ~= "table" then return v end
   local out = {}
@@ -70,8 +73,8 @@ end
 ---@param memory integer bytes
 function guard.memory(memory) limit(memory, true) end
 
---- Returns a function that prepares a script's main function and, unless
--- `allowed`, limits what the script can reach.
+--- Returns a function that prepares a script's main function f. Unless
+-- `allowed` is true, it limits memory, open files and globals of the script.
 ---@param memory integer bytes
 ---@param allowed boolean
 ---@return fun(f: function): function
@@ -85,7 +88,7 @@ function guard.script(memory, allowed)
   end
 end
 
---- Gives the code of a learner the globals of a guarded script.
+--- Makes code of a learner use the globals that guarded scripts get.
 function guard.learner()
   for _, name in ipairs(REMOVED) do rawset(os, name, nil) end
   learn.globals = globals_of()

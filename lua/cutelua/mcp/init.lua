@@ -24,7 +24,7 @@ local SPEC = {
 ---@param words string[]
 ---@return integer
 function mcp.main(words)
-  -- The server starts workers with the word --worker.
+  -- The server itself starts workers in this way.
   if words[1] == "--worker" then return require "cutelua.mcp.worker".main() end
   local server, jobs = rpc.settings(words, SPEC)
   local all = calls.new(jobs)

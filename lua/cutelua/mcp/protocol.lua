@@ -1,10 +1,10 @@
---- The messages of `cutelua mcp`: the Model Context Protocol.
+--- Handles the messages of `cutelua mcp`: the Model Context Protocol.
 --
--- Two forms of the protocol are served. From revision 2026-07-28 on there is no
--- handshake: the _meta of each request names the revision. Clients of earlier
--- revisions send `initialize` first; the server answers with the revision that
--- they request or, if it does not know this revision, with the newest one that
--- has a handshake.
+-- Two forms of the protocol are supported. From revision 2026-07-28 on there is
+-- no handshake: the _meta of each request names the revision. Clients of
+-- earlier revisions send `initialize` first. The server answers with the
+-- revision that they request; if it does not know this revision, it answers
+-- with the newest one that has a handshake.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local rpc = require "cutelua.mcp.rpc"
@@ -25,8 +25,8 @@ local VERSION, NO_RESOURCE, FULL = -32022, -32002, 1001
 
 local failed = rpc.failed
 
--- The largest number of calls that wait, and the milliseconds for which a
--- client may keep lists.
+-- MOST_WAITING: largest number of waiting calls. KEEP: milliseconds for which a
+-- client may keep the lists that it gets.
 local MOST_WAITING, KEEP = 64, 3600000
 
 local INSTRUCTIONS = [[
@@ -62,8 +62,9 @@ local function implementation()
   return {name = "cutelua", title = "cutelua", version = sys.version}
 end
 
--- Sends a result. Results of the newest revision have a type and name the
--- server; lists say how long they may be kept.
+-- Sends the result of a request. In the newest revision, a result has a type
+-- and names the server; a list (`lasting`) says how long the client may keep
+-- it.
 local function answer(self, request, result, lasting)
   if request.modern then
     result.resultType = "complete"
@@ -103,7 +104,7 @@ methods["server/discover"] = function(self, request)
     capabilities = capabilities(), instructions = INSTRUCTIONS}, true)
 end
 
--- Returns a method that sends a whole list; a cursor is not valid, because no
+-- Returns a method that sends a complete list. Cursors are rejected, because no
 -- list has a second page.
 local function lists(name, make)
   return function(self, request)
@@ -150,8 +151,9 @@ end
 
 local function told(text) return {type = "text", text = text} end
 
--- Returns the result of a call from its outcome. If a record exceeds the limit
--- of output, first its figures are removed, then the texts of its findings.
+-- Returns the result of a call from its outcome. If the record exceeds the
+-- limit of output, its `results` are removed; if it is still too large, the
+-- result is an error.
 local function result_of(outcome, most)
   local text = outcome.text
   if outcome.cut then
@@ -180,7 +182,8 @@ local function result_of(outcome, most)
   return result
 end
 
--- Returns a function that sends progress, if the request asked for it.
+-- Returns a function that sends progress notifications; nil if the request does
+-- not ask for them.
 local function progress_of(self, request)
   local token = (request.params._meta or {}).progressToken
   if type(token) ~= "string" and math.type(token) ~= "integer" then return end
@@ -192,7 +195,7 @@ local function progress_of(self, request)
   end
 end
 
--- Returns an outcome whose texts do not contain the path of the call's folder.
+-- Returns an outcome with the path of the call's folder removed from all texts.
 -- `folder` ends in a slash.
 local function without(outcome, folder)
   local pattern = folder:gsub("%p", "%%%0")
@@ -254,8 +257,8 @@ notifications["notifications/cancelled"] = function(self, params)
   self.calls:cancel(call)
 end
 
--- Returns code, message and data of an error if the _meta of a request of the
--- newest revision is wrong; else nil.
+-- Checks the _meta of a request of the newest revision. Returns code, message
+-- and data of an error if it is wrong; else nil.
 local function wrong_meta(meta)
   local version = meta[META .. "protocolVersion"]
   if type(version) ~= "string" then
@@ -268,11 +271,11 @@ local function wrong_meta(meta)
   end
 end
 
--- Methods of only one form of the protocol.
+-- Methods that exist in only one form of the protocol.
 local ONLY = {initialize = "legacy", ping = "legacy",
               ["server/discover"] = "modern"}
 
--- Answers a request whose form is right.
+-- Answers a well-formed request.
 function serve(self, request)
   local meta = request.params._meta
   if meta ~= nil and not json.is_object(meta) then

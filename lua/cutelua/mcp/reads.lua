@@ -1,22 +1,23 @@
---- Records what a process reads, so that the verdict on a script can be kept
--- until an input changes. Inputs are files (including absent files), names in
--- folders, and environment variables.
+--- Records the inputs that a process reads, so that the verdict on a script can
+-- be kept until an input changes. Inputs are files, including absent ones, the
+-- names in folders, and environment variables.
 --
--- A read is {what =, name =, value = see reads.value, stamp = of a file when it
--- was first read}. Programs that a script starts, modules in C and the compiler
--- read files that are not recorded: then `reads.opaque` is true.
+-- A read is {what =, name =, value = see reads.value, stamp = the file's stamp
+-- when it was first read}. Programs that a script starts, modules in C and the
+-- compiler read files that cannot be recorded. If any of them runs,
+-- `reads.opaque` is true.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local sys = require "cute.sys"
 
 local reads = {list = {}, opaque = false}
 
--- Functions of Lua's libraries and of cute.core are kept here, since
--- reads.start replaces them.
+-- The original functions of Lua's libraries and of cute.core, which reads.start
+-- replaces.
 local file_kind, folder_names = core.file_kind, core.folder_names
 local getenv, open_input, sha256 = os.getenv, core.open_input, core.sha256
 
--- Returns the bytes of a regular file; nil for others.
+-- Returns the bytes of a regular file; nil for anything else.
 local function contents(path)
   if file_kind(path) ~= "file" then return nil end
   local f <close> = open_input(path, "plain")
@@ -41,9 +42,9 @@ local VALUES = {
   end,
 }
 
---- Returns a text that changes when an input changes: the hash of a file or
--- variable, of the names in a folder, the kind of a path, or "absent"; nil for
--- an unknown kind of input.
+--- Returns a text that changes when an input changes; nil for an unknown kind
+-- of input. The text is a hash of a file, of a variable or of the names in a
+-- folder; the kind of a path; or "absent".
 ---@param what string
 ---@param name string
 ---@return string?
@@ -62,7 +63,7 @@ local function note(what, name)
     stamp = what == "file" and sys.stamp(name) or nil})
 end
 
---- Returns the paths at which `require` would search a module, in order.
+--- Returns the paths at which `require` searches for a module, in order.
 ---@param name string
 ---@param templates string such as package.path
 ---@return string[]
@@ -75,8 +76,8 @@ local function candidates(name, templates)
   return out
 end
 
---- Makes Lua's searcher for files call tell(path) for each file that it tries,
--- in order. The last path is the module's file, unless none was found.
+--- Makes `require` call tell(path) for each file that its searcher for Lua
+-- files tries, in order. The last path is the module's file, if one was found.
 ---@param tell fun(path: string)
 function reads.watch_modules(tell)
   local search = package.searchers[3]
@@ -90,7 +91,7 @@ function reads.watch_modules(tell)
   end
 end
 
--- Replaces t[name] by a function that calls before(...) first.
+-- Replaces t[name] by a function that calls before(...) and then the original.
 local function precede(t, name, before)
   local f = t[name]
   rawset(t, name, function(...)
@@ -99,11 +100,11 @@ local function precede(t, name, before)
   end)
 end
 
---- From now on, records what this process reads.
+--- Starts recording what this process reads.
 function reads.start()
   local function file(path) note("file", path) end
   reads.watch_modules(file)
-  -- the searchers that find modules in C
+  -- Searchers 4 and 5 find modules in C.
   for _, at in ipairs {4, 5} do
     local search = package.searchers[at]
     package.searchers[at] = function(name)

@@ -1,12 +1,12 @@
 --- JSON-RPC 2.0 on standard input and output, for the servers `cutelua mcp` and
--- `cutelua lsp`: divides the input into messages, checks their form, and waits
+-- `cutelua lsp`. Divides the input into messages, checks their form, and waits
 -- for events.
 --
--- A session is a table {name = of the server, open = ids of the requests in
--- progress as keys, line = function that writes a JSON text as a message,
+-- A session is a table {name = the server's name, open = set of the ids of
+-- requests in progress, line = function that writes a JSON text as a message,
 -- notifications = functions of (session, params) by method, serve = function of
--- (session, request), patience, tick = see rpc.run}. A request is {id =,
--- method =, params = object}.
+-- (session, request), patience, tick = see rpc.run}. A request is {id =, method
+-- =, params = object}.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local errors = require "cutelua.text.errors"
@@ -20,9 +20,10 @@ local rpc = {}
 rpc.PARSE, rpc.REQUEST, rpc.METHOD = -32700, -32600, -32601
 rpc.PARAMS, rpc.INTERNAL = -32602, -32603
 
--- The largest message in bytes, and the largest header of a message; the
--- longest wait for an event; seconds for which calls may end after the client
--- closed standard input.
+-- LARGEST: the largest message in bytes. HEADER: the largest header of a
+-- message. LONGEST: the longest wait for an event in seconds. LAST: after the
+-- client has closed standard input, calls in progress may take this many
+-- seconds to end.
 local LARGEST, HEADER, LONGEST, LAST = 16 << 20, 4096, 0.5, 1
 
 --- Options of the command lines of servers.
@@ -39,7 +40,7 @@ rpc.OPTIONS = {
     help = "calls that run at the same time"},
 }
 
---- Reads the options of a server; returns its settings, and its number of jobs.
+--- Parses the options of a server. Returns its settings and its number of jobs.
 ---@param words string[]
 ---@param spec table of cutelua.program.cli
 ---@return table server {root =, io =, seconds =, memory =, output = bytes}
@@ -62,7 +63,7 @@ function rpc.send(session, message)
   session.line(json.encode(message))
 end
 
---- Answers a request by an error; id nil is null.
+--- Answers a request with an error. An absent id is sent as null.
 ---@param session table
 ---@param id string|integer|nil
 ---@param code integer
@@ -73,15 +74,16 @@ function rpc.failed(session, id, code, message, data)
                      error = {code = code, message = message, data = data}})
 end
 
---- Raises an error about what the client sent, which rpc.try returns.
+--- Raises an error about something that the client sent. rpc.try returns its
+-- message.
 ---@param format string
 ---@param ... any
 function rpc.wrong(format, ...)
   error({wrong = format:format(...)}, 0)
 end
 
---- Calls f(...). Returns its result; or nil and the message of rpc.wrong. Other
--- errors are raised.
+--- Calls f(...). Returns its result, or nil and the message of an error that
+-- rpc.wrong raised. Other errors are raised again.
 ---@param f function
 ---@param ... any
 ---@return any result
@@ -97,8 +99,8 @@ local function is_id(id)
   return type(id) == "string" or math.type(id) == "integer"
 end
 
--- Returns a text about a message's first mistake; nil if it is a valid request
--- or notification.
+-- Returns a sentence about the first mistake in a message; nil if the message
+-- is a valid request or notification.
 local function wrong_form(m)
   if not json.is_object(m) then return "a message must be an object" end
   if m.jsonrpc ~= "2.0" then return "jsonrpc must be \"2.0\"" end
@@ -108,7 +110,8 @@ local function wrong_form(m)
   if type(m.method) ~= "string" then return "method must be a string" end
 end
 
--- Calls f of a session; an error becomes the answer to the request, if any.
+-- Calls f(session, ...). An error of f becomes the answer to the request, if
+-- there is one.
 local function guarded(session, id, f, ...)
   local ok, failure = xpcall(f, errors.capture, session, ...)
   if ok then return end
@@ -118,7 +121,7 @@ local function guarded(session, id, f, ...)
              "an internal error; standard error has its text")
 end
 
---- Handles a message of the client.
+--- Parses and handles a message of the client.
 ---@param session table
 ---@param text string
 function rpc.receive(session, text)
@@ -157,9 +160,8 @@ end
 -- Framing
 ---------------------------------------------------------------------------
 
---- Returns a function that receives arriving bytes, in which each line is a
--- message, and passes the messages to the session. A line beyond the limit is
--- skipped.
+--- Returns a function that takes arriving bytes and passes each line, as a
+-- message, to the session. A line that exceeds the limit is skipped.
 ---@param session table
 ---@return fun(bytes: string)
 function rpc.lines(session)
@@ -191,10 +193,11 @@ end
 
 local NAME = "[Cc]ontent%-[Ll]ength:"
 
--- Parses the header at the beginning of s.bytes; reports whether there was one.
--- s.want becomes the size of the body, or s.skip the number of bytes to skip.
--- After bytes that are not a message, the next header follows at once. s.lost
--- is true if such bytes were reported and no valid header has followed yet.
+-- Parses the header at the beginning of s.bytes; reports whether s.bytes has
+-- changed, so that parsing may continue. After a header, s.want is the size of
+-- the body, or s.skip the number of bytes to skip if the body is too large.
+-- Bytes that are not a header are skipped up to the next Content-Length; s.lost
+-- is true from their report until the next valid header.
 local function take_header(s, session)
   local _, stop = s.bytes:find "\r?\n\r?\n"
   local large = not stop or stop > HEADER
@@ -221,8 +224,9 @@ local function take_header(s, session)
   return true
 end
 
---- Returns a function like that of rpc.lines for messages with a header that
--- has their Content-Length, as the Language Server Protocol frames them.
+--- Returns a function that takes arriving bytes, like that of rpc.lines, but
+-- each message has a header with its Content-Length, as in the Language Server
+-- Protocol.
 ---@param session table
 ---@return fun(bytes: string)
 function rpc.headed(session)
@@ -230,7 +234,7 @@ function rpc.headed(session)
   local pieces, size = {}, 0
   return function(bytes)
     pieces[#pieces + 1], size = bytes, size + #bytes
-    -- A long body arrives in pieces, which are joined when all have arrived.
+    -- A long body arrives in pieces. They are joined once all have arrived.
     if s.want and #s.bytes + size < s.want then return end
     s.bytes = s.bytes .. table.concat(pieces)
     pieces, size = {}, 0
@@ -252,8 +256,8 @@ end
 -- Events
 ---------------------------------------------------------------------------
 
--- Waits for input of the client or of a worker. Returns false at the end of the
--- input, or if the client no longer reads.
+-- Waits for input of the client or of a worker, and handles it. Returns false
+-- at the end of the input, or if the client no longer reads.
 local function step(session, input, all, feed)
   local most = all:patience(LONGEST)
   if session.patience then most = session:patience(most) end
@@ -268,7 +272,7 @@ local function step(session, input, all, feed)
   return not session.deaf
 end
 
--- Lets the calls in progress end.
+-- Waits at most LAST seconds for the calls in progress to end.
 local function drain(all)
   local stop = core.clock() + LAST
   while all.running[1] and core.clock() < stop do
@@ -276,11 +280,11 @@ local function drain(all)
   end
 end
 
---- Serves a session until its input ends, its client no longer reads, or it
--- sets its field `deaf`. session:patience(most), if present, returns the
--- seconds until session:tick() has something to do, at most `most`. Returns nil
--- and a reason if standard input cannot be read.
----@param session table whose field `line` is set here
+--- Serves a session until its input ends, its client no longer reads, or its
+-- field `deaf` is set. session:patience(most), if present, returns the seconds
+-- until session:tick() has something to do, at most `most`. Returns nil and a
+-- reason if standard input cannot be read.
+---@param session table its field `line` is set by this function
 ---@param all table of cutelua.mcp.calls
 ---@param frame "lines"|"headed"
 ---@return boolean? ok
@@ -305,7 +309,7 @@ function rpc.run(session, all, frame)
   return true
 end
 
---- Runs the main function of a server; returns its exit code.
+--- Runs a server for a session; returns its exit code.
 ---@param session table
 ---@param all table of cutelua.mcp.calls
 ---@param frame "lines"|"headed"

@@ -45,7 +45,7 @@ local function code_list()
   return table.concat(out, "\n") .. "\n"
 end
 
---- Returns the contents of a resource; nil if there is none.
+--- Returns the contents of a resource; nil if there is no such resource.
 ---@param uri string
 ---@return table?
 function texts.read(uri)
@@ -67,7 +67,8 @@ end
 
 -- The prompts of the server. Each row has the prompt's name, its title, its
 -- description, a list of its arguments {name, about, required}, and its text.
--- The name of an argument in capitals in the text stands for the argument.
+-- In the text, an argument's name in capitals stands for the value of the
+-- argument.
 local PROMPTS = {
   {"write-kernel", "Write a kernel", "Writes a kernel and checks it.",
     {{"task", "what the kernel computes, with shapes and types", true}},
@@ -117,8 +118,8 @@ function texts.prompts()
   return list
 end
 
---- Returns a prompt, in the form of prompts/get; nil and a message if there is
--- none, or an argument is missing.
+--- Returns a prompt, in the form of prompts/get. Returns nil and a message if
+-- the prompt does not exist or an argument is missing.
 ---@param name string
 ---@param args table<string, string>
 ---@return table?

@@ -1,5 +1,6 @@
---- The tools of `cutelua mcp`. Each is a command of the program, which a worker
--- runs with the words that the arguments of a call stand for.
+--- The tools of `cutelua mcp`. Each tool is a command of the program. A call's
+-- arguments are converted to command-line words, with which a worker runs the
+-- command.
 local calls = require "cutelua.mcp.calls"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -23,7 +24,7 @@ local LIMITS = {
   seconds = number "time limit of this call in seconds",
 }
 
--- Properties that describe a script or a kernel, for tools that run one.
+-- Properties that describe a script or a kernel, for tools that take one.
 local SCRIPT = {
   script = text("text of a Lua script that launches kernels, or of PTX or "
     .. "CUDA C; either this or path is needed"),
@@ -55,10 +56,10 @@ local RECORD = {type = "object",
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Raises an error that the client gets as the result of the call.
+-- Raises an error that the client gets as the call's result.
 local wrong = rpc.wrong
 
--- Returns a path of the client within the root folder.
+-- Returns a path of the client, which must be within the root folder.
 local function within(path, root)
   if path:find "^/" or path:find "%f[^/\0]%.%.%f[/\0]" or path:find "%z" then
     wrong("path '%s' must lie within the server's root folder: write it "
@@ -83,7 +84,7 @@ local function folder_of()
 end
 
 -- Adds the script of a call to a worker's request: its name, and the text of a
--- Lua script, or files with PTX and its LAUNCH file.
+-- Lua script, or else files with PTX and its LAUNCH file.
 local function add_script(r, args, root, field, default)
   local given, path = args[field or "script"], args[field and field .. "_path"
     or "path"]
@@ -122,8 +123,9 @@ local function add_arguments(r, args)
   table.move(list, 1, #list, #r.words + 1, r.words)
 end
 
--- Returns a function that makes the words of a command that runs a script:
--- --format json, the options that are given, the script, its arguments.
+-- Returns a function that sets the command-line arguments of a command that
+-- runs a script. The arguments are --format json, the options of the call, the
+-- script, and the script's arguments.
 local function script_words(options)
   return function(r, args, server)
     r.words = {"--format", "json"}
@@ -158,9 +160,9 @@ local function with(...)
   return all
 end
 
--- Rows: name, description, properties of the arguments, the required arguments,
--- and a function that makes the words of the command. record: the result is a
--- record of findings.
+-- Rows: name, description, properties of the arguments, required arguments, and
+-- a function that sets the command's arguments. `record` is true if the result
+-- is a record of findings.
 local ROWS = {
   {"check", "Runs a script on the simulator and checks every schedule of each "
     .. "launch: races, deadlocks, missing waits and fences, out-of-bounds and "
@@ -295,8 +297,8 @@ function tools.list()
   return list
 end
 
--- For each type of JSON Schema, a function that reports whether a value of
--- json.marked has it.
+-- For each type of JSON Schema, a function that reports whether a value that
+-- json.marked returned has this type.
 local IS = {
   string = function(v) return type(v) == "string" end,
   boolean = function(v) return type(v) == "boolean" end,
@@ -348,8 +350,8 @@ local function check_arguments(row, args)
   end
 end
 
---- Returns the request for a worker of a call, or nil and a sentence; nil
--- alone if there is no such tool.
+--- Returns the request for the worker of a call; or nil and a sentence about
+-- wrong arguments; or only nil if there is no such tool.
 ---@param name string
 ---@param args table of json.marked
 ---@param server table {root =, io =, seconds =, memory =}

@@ -1,13 +1,12 @@
---- A worker of `cutelua mcp`: a process that runs one command and ends. Before
--- its request arrives it loads the modules that commands need, so that an
+--- A worker of `cutelua mcp`: a process that runs one command and ends. It
+-- loads the modules that commands need before its request arrives, so that an
 -- answer takes only the time of the command.
 --
 -- The request is one line of JSON: {command =, words =, texts = scripts by
 -- name, files = texts by path to write first, memory = bytes, allow_io =, reads
--- = true to report what the command reads, nonce =}.
--- All that the worker writes is the command's output, except frames
--- (cutelua.mcp.calls). A script does not know the nonce, and so cannot write a
--- frame.
+-- = true to report what the command reads, nonce =}. The worker's output is the
+-- output of the command, interspersed with frames (cutelua.mcp.calls). A script
+-- does not know the nonce, so it cannot write a frame.
 local calls = require "cutelua.mcp.calls"
 local collected = require "cutelua.program.collected"
 local core = require "cute.core"
@@ -33,7 +32,7 @@ for name in ([[cute cute.algorithm cute.lang.branch cute.lang.dependencies
   EARLY[#EARLY + 1] = name
 end
 
--- The least seconds between two reports of progress.
+-- The least number of seconds between two reports of progress.
 local LEAST = 0.1
 
 --- Runs the request that arrives on standard input; returns the exit code.

@@ -1,19 +1,20 @@
---- Collects the data of a page for launches on the simulator: source texts side
--- by side with matching lines, the cost of each line, the kernel's tensors,
--- and the simulator's reports. cutelua.page.view draws it; docs/explain.md is
--- the user's guide.
+--- Collects the data of a page about launches on the simulator: source texts
+-- side by side with matching lines, the cost of each line, the kernel's
+-- tensors, and the simulator's reports. cutelua.page.view draws the page;
+-- docs/explain.md is the user's guide.
 --
 -- A key is the number of a Lua line that produced code. Fields of a launch:
--- name, facts = {{what, value, is bad}, ...}, missing = {sentence, ...}.
+-- name, facts = {{what, value, true if the value is bad}, ...}, missing =
+--   {sentence, ...}.
 -- keys: {{file, line}, ...}, where `file` is the number of one of the page's
---   files. Keys after the first `lines` ones are used only by `things`.
+--   files. Keys above the field `lines` are used only by `things`.
 -- cu: {text = {line, ...}, at = {key or 0, ...}}.
 -- ptx, sass: {text =, at = {line of cu or 0, ...}}; sass.live: the
---   number of live registers.
+--   number of live registers at each line.
 -- counts: by key: {issued =, waits =, passes =, conflicts =, sectors =,
 --   registers =, ops = {{op, tensors, count, passes, conflicts, sectors,
 --   bytes}, ...}}.
--- notes: {{key = 0 where no line is known, kind = "bad" or "warn", text =, also
+-- notes: {{key = 0 if no line is known, kind = "bad" or "warn", text =, also
 --   = key of the other line, rest = {{key =, text =}, ...} of faults that may
 --   follow from this one}, ...}.
 -- things: {{name =, kind =, space =, layout =, key =, more =, picture =}, ...}:
@@ -21,9 +22,10 @@
 -- conflicts: {{key =, text =, picture =}, ...}.
 -- estimate, log: texts.
 --
--- A picture is the number of one of the page's pictures. A lazy page, for
--- programs that query it interactively, draws pictures (page:picture) and
--- makes estimates (page:costs) only on request, without a compiler.
+-- In these tables, a picture is given by its number among the page's pictures.
+-- A lazy page, for programs that query it interactively, draws pictures
+-- (page:picture) and makes estimates (page:costs) only on request, and uses no
+-- compiler.
 local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -49,7 +51,8 @@ function page.new(lazy)
                        launches = {}}, Page)
 end
 
--- Returns the number of a chunk among the page's files; adds its text.
+-- Returns the number of a chunk among the page's files; adds the chunk if it is
+-- new.
 local function file_number(self, chunk)
   local n = self.known[chunk]
   if n then return n end
@@ -64,8 +67,8 @@ local function file_number(self, chunk)
   return n
 end
 
--- Returns a function that returns the key of a Lua line: its index in `keys`. A
--- line gets a key when it first occurs.
+-- Returns a function that maps a Lua line to its key, which is the line's index
+-- in `keys`. A line gets its key at the function's first call for it.
 local function key_maker(self, keys)
   local by = {}
   return function(chunk, line)
@@ -133,9 +136,9 @@ local function add_traffic(counts, report, key)
   end
 end
 
--- Adds to the counts of each source line the number of instructions that one
--- cluster issued for the line, and the time that the cluster's warps waited
--- there, both as estimated.
+-- Adds two estimates to the counts of each source line: the number of
+-- instructions that one cluster issues for the line, and the time that the
+-- cluster's warps wait there.
 local function add_estimate(counts, estimate, key)
   for _, l in ipairs(estimate.lines) do
     local c = counts_of(counts, key(l.file, l.line))
@@ -145,7 +148,7 @@ local function add_estimate(counts, estimate, key)
 end
 
 -- Adds to the counts of each line the largest number of live registers in its
--- code, and its spill loads and stores.
+-- machine code, and its numbers of spill loads and stores.
 local function add_registers(counts, sass, cu)
   for i, text in ipairs(sass.text) do
     local key = cu.at[sass.at[i]] or 0
@@ -181,13 +184,13 @@ local function add_faults(notes, report, key)
 end
 
 -- Adds the compiler's warnings to the notes. A warning such as "script.lua:31:
--- ... (k.cu:12)" is placed at its line.
+-- ... (k.cu:12)" becomes a note on this line of the script.
 local function add_warnings(self, notes, compiled, program, key)
   local chunks = {}
   for chunk in pairs(self.known) do chunks[source.short(chunk)] = chunk end
   local function note(text)
     local file, line = text:match "^([^:]+):(%d+): "
-    -- A warning that names no file is about the page's only file.
+    -- A warning without a file name is about the page's only file.
     if not file and not self.files[2] then
       file, line = self.files[1] and self.files[1].name,
                    text:match "^line (%d+): "
@@ -221,16 +224,16 @@ end
 ---------------------------------------------------------------------------
 
 local KINDS = {tensor = true, tiled = true, layout = true}
--- Limit of the bytes of all pictures of a page.
+-- Limit of the total size of all pictures of a page, as JSON in bytes.
 local MOST_BYTES = 900 << 10
 -- The largest number of cells of one picture.
 local MOST_CELLS = 8192
--- The largest number of threads that a picture lists for an element, without
--- the first thread.
+-- The largest number of further threads that a picture lists for an element,
+-- after the first thread.
 local MOST_HOLDERS = 16
 
--- Returns the part of a layout that a picture shows: the first two modes of
--- the layout and, if they have too many elements, at most 32 by 64 elements.
+-- Returns the part of a large layout that a picture shows: the first two modes
+-- and, if these have too many elements, at most 32 by 64 elements of them.
 local function part_of(layout)
   local cute = require "cute"
   local n = cute.rank(layout)
@@ -245,8 +248,8 @@ local function part_of(layout)
     cute.make_layout(math.min(cute.size(layout, 1), 64))})
 end
 
--- Returns the picture of x in the form that the page's script takes. Draws only
--- a part of a large layout.
+-- Returns the picture of x in the form that the page's script takes. Of a large
+-- layout, only a part is drawn.
 local function drawn(x)
   local draw, part = require "cutelua.draw", nil
   if type(x) == "string" then
@@ -257,8 +260,8 @@ local function drawn(x)
   local data = require "cutelua.draw.html".data(draw.picture(x, {
     limit = MOST_CELLS}))
   data.part = part and ("a part of it: %s"):format(x) or nil
-  -- All threads hold an element that is broadcast. The picture keeps only some
-  -- of these threads.
+  -- An element that is broadcast is held by all threads. The picture keeps only
+  -- some of these threads.
   for _, panel in ipairs(data.panels) do
     for at, list in pairs(panel.more or {}) do
       if #list > 2 * MOST_HOLDERS then
@@ -269,14 +272,14 @@ local function drawn(x)
   return data
 end
 
--- Returns the number of the picture of x on the page. A picture is made once
--- for each label. Returns nil if x is dynamic, or if the page has too many
--- pictures.
+-- Returns the number of x's picture on the page; makes the picture if the page
+-- has none with this label. Returns nil if the layout of x is dynamic, or if
+-- the page has too many pictures.
 local function picture(self, x, label)
   local known = self.drawings[label]
   if known ~= nil then return known or nil end
   if self.lazy and type(x) == "string" and not pcall(core.parse, x) then
-    self.drawings[label] = false  -- dynamic
+    self.drawings[label] = false  -- dynamic layout: no picture
     return nil
   elseif self.lazy then
     self.asked[#self.asked + 1] = x
@@ -294,17 +297,17 @@ local function picture(self, x, label)
   return ok and #self.pictures or nil
 end
 
---- Returns the n-th picture of a lazy page (which draws on request), in the
+--- Returns the n-th picture of a lazy page (one that draws on request), in the
 -- form that the page's script takes. Raises an error if it cannot be drawn.
 ---@param n integer
----@return table? data nil: the picture does not exist
+---@return table? data nil if there is no such picture
 function Page:picture(n)
   local x = self.asked[n]
   return x and drawn(x)
 end
 
 -- Returns the memory space and the layout of a kernel's tensor. Both are parsed
--- from the tensor's text, which is all that remains after the trace.
+-- from the tensor's text, because only the text is kept after the trace.
 local function tensor_parts(text)
   local pointer, layout = text:match "^(.-) o (.*)$"
   local space = (pointer or ""):match "^ptr%[(.-)%]"
@@ -331,8 +334,8 @@ local function add_thing(things, seen, name, value, place)
   things[#things + 1] = thing
 end
 
--- Adds pictures to `things`, first to the tensors in shared memory, because the
--- number of pictures is limited.
+-- Adds pictures to `things`. Tensors in shared memory get theirs first, because
+-- the size of all pictures is limited.
 local function add_pictures(self, things, seen)
   local function draw(want)
     for _, t in ipairs(things) do
@@ -348,8 +351,8 @@ local function add_pictures(self, things, seen)
   draw(function(t) return t.space ~= "coordinates" and t.layout ~= "1:0" end)
 end
 
--- Returns the tensors, layouts and tiled operations that the kernel's variables
--- held during the trace, or that fields of plain tables held.
+-- Returns the tensors, layouts and tiled operations that the kernel's
+-- variables, or fields of plain tables in variables, held during the trace.
 local function things_of(self, program, key)
   local things, seen = {}, {}
   for _, e in ipairs(program.locals and program.locals.list or {}) do
@@ -408,7 +411,7 @@ local function facts_of(program, launch, report, made)
 end
 
 -- Estimates a launch's time on a GPU of its architecture. Returns nil and the
--- reason if that is not possible.
+-- reason if no estimate is possible.
 local function estimate_of(program, launch, made)
   local card = require "cutelua.profile.cards".of(launch.sm)
   if not card then return nil, "no estimate: no card of " .. program.arch end
@@ -435,8 +438,7 @@ local NO_COMPILER = "PTX, SASS and registers are not here: CUDA's compiler "
   .. "makes them, which no page has; `cutelua explain SCRIPT -o k.html` shows "
   .. "them where it is installed"
 
--- Returns a launch in the form that Page keeps. costs: whether to estimate the
--- time.
+-- Returns the page's entry for a launch. costs: true to estimate its time.
 local function kernel_of(self, program, launch, report, costs)
   local keys, counts, notes = {}, {}, {}
   local key = key_maker(self, keys)
@@ -485,10 +487,11 @@ function Page:add(program, launch, report)
   return self.kernels[n]
 end
 
---- Returns the n-th kernel of a lazy page (which estimates on request) with its
--- costs. In the page, the kernel with costs replaces the kernel without costs.
+--- Estimates the costs of the n-th kernel of a lazy page (one that estimates on
+-- request). Returns the kernel with costs, which replaces the kernel without
+-- costs in the page.
 ---@param n integer
----@return table? kernel nil: the launch does not exist
+---@return table? kernel nil if there is no such launch
 function Page:costs(n)
   local known, before = self.launches[n], self.kernels[n]
   if not known then return nil end
@@ -498,8 +501,8 @@ function Page:costs(n)
   return k
 end
 
---- Adds the error that stopped the script, at the line that the message names,
--- if any.
+--- Adds the error that stopped the script. If the message names a line, the
+-- error is shown there.
 ---@param message string
 function Page:fail(message)
   local report = require "cute.lang.report"
@@ -520,10 +523,11 @@ function Page:fail(message)
     notes = {{kind = "bad", key = at, text = core.visible(text, true)}}}
 end
 
---- Returns the timeline of the warps and agents of a lazy page's n-th launch:
--- see cutelua.profile.timeline. Raises an error if there is no estimate.
+--- Returns the timeline of the warps and agents of the n-th launch of a lazy
+-- page: see cutelua.profile.timeline. Raises an error if no estimate is
+-- possible.
 ---@param n integer
----@return table? timeline nil: the launch does not exist
+---@return table? timeline nil if there is no such launch
 function Page:timeline(n)
   local known = self.launches[n]
   if not known then return nil end
@@ -558,11 +562,12 @@ function Page:plain()
   return {files = self.files, kernels = kernels, pictures = self.pictures}
 end
 
--- The most lines of CUDA C that Page:explained shows for a line of the script.
+-- The largest number of CUDA C lines that Page:explained shows for a line of
+-- the script.
 local MOST_SHOWN = 8
 
--- Returns the lines of a kernel that produced code, with their text, their
--- counts, and the first lines of their CUDA C, in the order of the script.
+-- Returns the lines of a kernel that produced code, in the order of the script.
+-- Each has its text, its counts, and the first lines of its CUDA C.
 local function lines_of(self, k, chunks)
   local list = {}
   for key = 1, k.lines do
@@ -586,12 +591,13 @@ local function lines_of(self, k, chunks)
   return list
 end
 
---- Returns a list with one entry for each kernel of the page, without pictures
--- and listings, for programs: {kernel =, facts = text by name, lines = {{file
--- =, line =, text =, issued =, waits =, passes =, conflicts =, sectors =,
--- registers =, cuda = the first lines of its CUDA C, cuda_lines = the number of
--- all its lines}, ...}, tensors = {{name =, kind =, space =, layout =, file =,
--- line = of its variable}, ...}, estimate = text}.
+--- Returns a list with one entry for each kernel of the page, for other
+-- programs; pictures and listings are omitted. An entry is {kernel =, facts =
+-- text by name, lines = {{file =, line =, text =, issued =, waits =, passes =,
+-- conflicts =, sectors =, registers =, cuda = the first lines of its CUDA C,
+-- cuda_lines = the number of all its CUDA C lines}, ...}, tensors = {{name =,
+-- kind =, space =, layout =, file =, line = the line of its variable}, ...},
+-- estimate = text}.
 ---@return table[]
 function Page:explained()
   local chunks, list = {}, {}
@@ -611,9 +617,10 @@ function Page:explained()
   return list
 end
 
---- Returns the page as a file.
+--- Returns the page as the text of an HTML file.
 ---@param title string
----@param workshop? {address: string, script: table} opened by the page's button
+---@param workshop? {address: string, script: table} what the page's button
+-- opens
 ---@return string html
 function Page:html(title, workshop)
   return require "cutelua.page.view".html(title, self:plain(), workshop)

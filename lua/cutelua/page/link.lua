@@ -1,12 +1,13 @@
---- Scripts in links: the part after the "#" of the workshop's address, which
--- browsers do not send to a server. JavaScript for the pages of kernels and of
--- the workshop:
+--- Scripts in links: the part of the workshop's address after the "#", which
+-- browsers do not send to a server. This is JavaScript for the pages of kernels
+-- and of the workshop:
 --
 --     cuteLink({name: "k.lua", text: "...", words: ["--m", "64"], seed: 1})
---       a promise of "#s=...": the object as JSON, deflated by zlib (whose
---       checksum detects a truncated link), in base64url. words, seed are
---       optional.
---     cuteUnlink("#s=...")  a promise of the object; its error is a sentence
+--       returns a promise of "#s=...": the object as JSON, deflated by zlib
+--       (whose checksum detects a truncated link), in base64url. `words` and
+--       `seed` are optional.
+--     cuteUnlink("#s=...")  returns a promise of the object; if it is rejected,
+--       the error is a sentence.
 local core = require "cute.core"
 
 local link = {}

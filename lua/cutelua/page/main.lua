@@ -1,5 +1,5 @@
---- `cutelua explain SCRIPT -o k.html`: writes a page of a script's launches on
--- the simulator, each kernel and grid once.
+--- `cutelua explain SCRIPT -o k.html`: writes a page about a script's launches
+-- on the simulator. Each kernel is shown once for each grid.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local findings = require "cutelua.findings"
@@ -34,9 +34,9 @@ Exit code: 0 success, 1 an error (the page shows it, if a kernel was launched
 before) or no launch, 2 a wrong command line, 130 interrupted.
 ]==]
 
---- Parses the words after `explain`. Returns the options, in which `script` is
--- the index of the script's word; nil and a message for invalid words. Removes
--- `-o FILE` after the script's arguments from the words.
+--- Parses the arguments after `explain`. Returns the options, in which `script`
+-- is the index of the script's name. Returns nil and a message if an argument
+-- is invalid. Removes `-o FILE` after the script's arguments from the list.
 ---@param words string[]
 function main.options(words)
   local opt, i = {}, 1
@@ -110,8 +110,8 @@ function Session:write(text)
   return ok, not ok and unwritten(why) or nil
 end
 
--- Returns the script in the form that a link to the workshop has; nil if its
--- text cannot be read again.
+-- Returns the script in the form that a link to the workshop takes; nil if the
+-- script's text cannot be read again.
 local function in_workshop(opt)
   local text = source.text("@" .. opt.name)
   return text and {address = opt.address, script = {
@@ -120,7 +120,7 @@ end
 
 --- Writes the page; returns the exit code.
 ---@param code integer the script's exit code
----@param message? string its error
+---@param message? string the script's error
 function Session:finish(code, message)
   code = self.watch.code or code
   if code == 130 then message = nil end

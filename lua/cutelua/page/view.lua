@@ -1,7 +1,6 @@
---- The page of cutelua.page as HTML: its style and its script. The browser
--- draws the data that cutelua.page collected. The workshop (web/) shows the
--- same view next to its editor, so view.style and view.script belong to both
--- pages.
+--- Writes the page of cutelua.page as HTML, with its style and its script. The
+-- browser draws the data that cutelua.page collected. The workshop (web/) shows
+-- the same view next to its editor, so it uses view.style and view.script, too.
 local html = require "cutelua.text.html"
 
 local view = {}
@@ -108,18 +107,24 @@ dialog .close { float: right; }
 }
 ]]
 
---- cutePage(root, page, opt) draws a page into an element, scrolled to the
--- first report or to the most expensive line, of page.script if it has one.
--- With opt the page is shown next to an editor that has the script. Fields of
--- opt: beside = true (shows one text at a time); view (the text's name); kernel
--- (a number). Its functions: lit(place, stays) gets the highlighted place,
--- {file, line} or null; go(place) returns true if the editor went there;
--- shown(kernel, number) is called for each kernel shown; picture(n) and
--- costs(number) return promises of a picture, and of a kernel with its
--- estimate; a lazy page does not contain these. cutePage returns functions for
--- the editor: light(file, line) and pick(file, line) highlight and select a
--- line, lines() returns the kernel's own lines, costs() requests costs, and
--- show(number) shows another kernel.
+--- cutePage(root, page, opt) draws a page into an element. The page is scrolled
+-- to the first report or to the most expensive line of page.script, if it has
+-- one. With `opt`, the page is shown next to an editor that has the script.
+-- Fields of opt:
+--   beside         true: shows one text at a time
+--   view           name of the text to show
+--   kernel         number of the kernel to show
+--   lit(place, stays)  is called with the highlighted place, {file, line} or
+--                  null
+--   go(place)      moves the editor to a place; returns true if it did
+--   shown(kernel, number)  is called for each kernel shown
+--   picture(n), costs(number)  return promises of a picture, and of a kernel
+--                  with its estimate, which a lazy page does not contain
+-- cutePage returns functions for the editor:
+--   light(file, line), pick(file, line)  highlight and select a line
+--   lines()        returns the kernel's own lines
+--   costs()        requests costs
+--   show(number)   shows another kernel
 view.script = [=[
 var cutePage = (function () {
 "use strict";
@@ -654,7 +659,7 @@ return draw;
 ]=]
 
 -- JavaScript of the link "open in the workshop" at the top of the page. The
--- link appears only if the browser can compress the script.
+-- link appears only in browsers that can compress the script.
 local WORKSHOP = [=[
 if (page.workshop && window.CompressionStream) {
   cuteLink(page.workshop.script).then(function (fragment) {
@@ -670,10 +675,11 @@ if (page.workshop && window.CompressionStream) {
 }
 ]=]
 
---- Returns the whole page.
+--- Returns the whole page as HTML.
 ---@param title string
 ---@param model table of cutelua.page
----@param workshop? {address: string, script: table} the button's target
+---@param workshop? {address: string, script: table} what the page's button
+-- opens
 ---@return string
 function view.html(title, model, workshop)
   local drawing = require "cutelua.draw.html"

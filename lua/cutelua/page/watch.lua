@@ -1,5 +1,5 @@
---- Watches a script's launches on the simulator, each kernel and grid once.
--- `cutelua explain` and the workshop make pages of them.
+--- Watches a script's launches on the simulator. Each kernel is recorded once
+-- for each grid. `cutelua explain` and the workshop make pages of the records.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local exit = require "cutelua.program.exit"
@@ -17,15 +17,15 @@ Watch.__index = Watch
 -- Launches
 ---------------------------------------------------------------------------
 
---- Starts watching: all launches run on the simulator, and os.exit ends only
--- the script. To do so, os.exit raises the watch's `stop`, which no pcall
--- catches, and stores the exit code in the watch's `code`.
+--- Starts watching. All launches then run on the simulator, and os.exit ends
+-- only the script, not the program: it stores the exit code in the watch's
+-- `code` and raises the watch's `stop`, which no pcall catches.
 ---@param page table of cutelua.page
 ---@param name? string name of the kernels to watch; all when absent
----@param seed? integer seed of the schedules of launches that have none
+---@param seed? integer seed of the schedules of launches that specify none
 ---@param alone? string reason why there can be no GPU
----@return table watch with left: number of launches left out; names: of all
--- launched kernels, as keys
+---@return table watch with left: number of launches that are not on the page;
+-- names: set of the names of all launched kernels
 function watch.start(page, name, seed, alone)
   local w = setmetatable({page = page, name = name, seed = seed, known = {},
                           stop = exit.STOP, left = 0, names = {}}, Watch)
@@ -58,8 +58,8 @@ function Watch:run(program, launch)
   return found
 end
 
--- Reports whether the page already shows the faults that the message of a
--- failed launch is about.
+-- Reports whether the page already shows the faults that an error message
+-- reports.
 local function is_told(kernels, message)
   local last = kernels[#kernels]
   return last and #last.notes > 0 and message:find("[kernel-fault]", 1, true)
@@ -67,7 +67,7 @@ end
 
 --- Stops watching; the page shows the error that stopped the script.
 ---@param message? string the error that stopped the script
----@param at_line? boolean does the message name a line?
+---@param at_line? boolean true if the message names a line
 function Watch:finish(message, at_line)
   kernel.runner, devices.simulates = nil, nil
   exit.unwatch()

@@ -1,4 +1,5 @@
---- Rates of GPUs that need not be present, for the cost model.
+--- Rates and latencies of GPUs for the cost model. The GPUs need not be
+-- present.
 local core = require "cute.core"
 local targets = require "cute.targets"
 
@@ -13,34 +14,54 @@ local function like(base, more)
   return t
 end
 
--- The numbers of a card. Rates are bytes per cycle of an SM. Times are in
--- cycles of `clock`, the GPU's clock under full load. (With little to do, an SM
--- runs at 1.98 GHz and takes more cycles for the same time.)
+-- The numbers of a card. Unless stated otherwise, rates are bytes per cycle of
+-- an SM, and times are cycles of `clock` (in Hz), the GPU's clock under full
+-- load. (With little to do, an SM runs at 1.98 GHz and takes more cycles for
+-- the same time.)
 --
--- Per quarter of an SM: mma, wgmma, tcgen05: 16-bit multiply-adds per cycle;
--- tcgen05_i8: those of integers; mma_f4, tcgen05_f4: those of packed 4-bit
--- floats (0 where no such instruction exists); mma_again: time until the same
--- warp can issue its next mma, relative to one mma; f64, integer, special:
--- cycles of a warp's operation on f64, on integers (comparisons, 16-bit
--- conversions), on the special function unit. Memory: l2, bulk, store: rates of
--- threads' reads from L2, of TMA, of writes, with all SMs active; l2_most: the
--- limit of each when few are active; fill: TMA into shared memory; peer:
--- another block's shared memory; copy: least cycles of a cp.async; atomic: time
--- of an atomic relative to a store; cas: cycles of shared memory for an atomic
--- implemented as a compare-and-swap loop. Latencies: of arithmetic (alu),
--- shared memory, ldmatrix (matrix), an mma (tensor), L1, L2 (global), in
--- addition for memory (far) and a bulk copy (tma), another block's shared
--- memory (far_shared), a compare-and-swap (swapped). Threads: time to continue
--- after an mbarrier (barrier); cost of a barrier per warp (meet), and time to
--- continue after the last warp arrived (round); time to continue after a
--- cluster's barrier (cluster); least time of a loop iteration (loop). Fences of
--- block scope, of cluster or GPU scope, and of system scope: time to continue
--- after a fence, and its cost per warp if all warps of an SM execute one;
--- cluster_each: the same cost for releasing arrivals at a cluster's barrier.
--- start: time until a block starts where another one has ended. launch: seconds
--- for a kernel's start and end. block, group: seconds to start a block, and
--- additional seconds to start a cluster; the SMs start them in sequence. clock:
--- Hz.
+-- Per quarter of an SM:
+--   mma, wgmma, tcgen05   16-bit multiply-adds per cycle
+--   tcgen05_i8            multiply-adds of 8-bit integers per cycle
+--   mma_f4, tcgen05_f4    multiply-adds of packed 4-bit floats per cycle; 0 if
+--                         there is no such instruction
+--   mma_again             time until the same warp can issue its next mma,
+--                         relative to the time of one mma
+--   f64, integer, special cycles of a warp's operation on f64, on integers
+--                         (comparisons, 16-bit conversions), and on the special
+--                         function unit
+-- Memory:
+--   l2, bulk, store  rates of threads' reads from L2, of TMA, and of writes,
+--                    with all SMs active
+--   l2_most          limit of each of these rates if few SMs are active
+--   fill             rate of TMA into shared memory
+--   peer             rate of another block's shared memory
+--   copy             least cycles of a cp.async
+--   atomic           time of an atomic relative to a store
+--   cas              cycles of shared memory for an atomic that is implemented
+--                    as a compare-and-swap loop
+-- Latencies:
+--   alu, shared, matrix  arithmetic, shared memory, ldmatrix
+--   tensor               an mma
+--   l1_hit, global       L1, L2
+--   far, tma             time in addition to `global`: for memory, and for a
+--                        bulk copy
+--   far_shared, swapped  another block's shared memory, a compare-and-swap
+-- Synchronisation:
+--   barrier      time to continue after an mbarrier
+--   meet, round  cost of a barrier per warp, and time to continue after the
+--                last warp arrived
+--   cluster      time to continue after a cluster's barrier
+--   loop         least time of a loop iteration
+--   fence_cta, fence, fence_sys  time to continue after a fence of block scope,
+--                of cluster or GPU scope, and of system scope
+--   fence_cta_each, fence_each, fence_sys_each  cost of such a fence per warp
+--                if all warps of an SM execute one
+--   cluster_each the same cost for releasing arrivals at a cluster's barrier
+-- Starting:
+--   start         time until a block starts where another one has ended
+--   launch        seconds for a kernel's start and end
+--   block, group  seconds to start a block, and additional seconds to start a
+--                 cluster; the GPU starts blocks one after the other
 local HOPPER = like(targets.H100, {clock = 1.755e9, l1_bytes = 256 * KIB,
   mma = 308, mma_again = 1.56,
   wgmma = 512, mma_f4 = 0, tcgen05 = 0, tcgen05_i8 = 0, tcgen05_f4 = 0,
@@ -57,9 +78,9 @@ local AMPERE = like(HOPPER, {arch = "sm_80", sms = 108, clock = 1.41e9,
   l2_bytes = 40 * MIB, l1_bytes = 192 * KIB, mma = 256, mma_again = 1,
   wgmma = 512, f64 = 4, l2 = 32})
 
--- Returns the table of a Blackwell card with the public figures of
--- cute.targets. Its other numbers are those of the H200; they were never
--- measured on Blackwell.
+-- Returns the table of a Blackwell card: the public figures of cute.targets,
+-- and all other numbers as for the H200. The latter were never measured on
+-- Blackwell.
 local function blackwell(name, public, more)
   local quarter, times = public.fmas / 4, public.times
   return like(like(HOPPER, public), like({name = name,
@@ -72,7 +93,7 @@ local CARDS = {
   b200 = blackwell("B200", targets.B200, {}),
   -- FP64: 1.2 TFLOP/s.
   b300 = blackwell("B300", targets.B300, {f64 = 58}),
-  -- RTX 5090: tensor cores have mma.sync alone; FP64 has 1/64 of FP32's rate.
+  -- RTX 5090: tensor cores execute only mma.sync; FP64 has 1/64 of FP32's rate.
   rtx5090 = blackwell("RTX 5090", targets.RTX5090, {l1_bytes = 128 * KIB,
     mma = targets.RTX5090.fmas / 4, mma_again = 1, f64 = 64, tcgen05 = 0,
     tcgen05_i8 = 0, tcgen05_f4 = 0,
@@ -117,10 +138,10 @@ local OF = {[80] = "a100", [89] = "l40s", [90] = "h200", [100] = "b200",
 ---@return string?
 function cards.of(sm) return OF[sm] end
 
---- Returns the table of a GPU with this name ("h200", "h100", "a100", "l40s",
--- "b200", "b300" or "rtx5090"). Its fields are name, arch, sms, clock (Hz),
--- dram (bytes per second), l2_bytes, and the numbers described above. The field
--- `source` names the origin of these numbers.
+--- Returns the table of the GPU with this name: "h200", "h100", "a100", "l40s",
+-- "b200", "b300" or "rtx5090". Its fields are name, arch, sms, clock (Hz), dram
+-- (bytes per second), l2_bytes, and the numbers described above HOPPER. The
+-- field `source` names the origin of the numbers.
 ---@param name string
 ---@return table
 function cards.card(name)
@@ -130,7 +151,7 @@ function cards.card(name)
     core.show(name), table.concat(cards.names(), " ")))
 end
 
---- Raises an error if a grid has no blocks: there would be nothing to time.
+--- Raises an error if a grid has no blocks, because there is nothing to time.
 ---@param name string the kernel's name
 ---@param grid integer[]
 function cards.need_blocks(name, grid)

@@ -1,5 +1,5 @@
---- Stores clock values while a kernel runs on a GPU: where its ranges
--- (cute.arch.range) and its warps begin and end.
+--- Stores clock values while a kernel runs on a GPU: the times at which its
+-- ranges (cute.arch.range) and its warps begin and end.
 local core = require "cute.core"
 local cute = require "cute"
 local ranges = require "cute.arch.ranges"
@@ -12,14 +12,14 @@ local function lowest(arch)
   return core.eq(arch.activemask() & arch.lanemask_lt(), 0)
 end
 
--- Number of words at the start of each warp's part of the buffer, before its
--- events. They hold the number of events, globaltimer and clock64 at the warp's
--- begin, both again at its end, and the index of the multiprocessor.
+-- Number of words at the start of each warp's part of the buffer; events follow
+-- them. The words hold: the number of events; globaltimer and clock64 when the
+-- warp begins; the same two when it ends; the index of the SM.
 clocks.HEAD = 6
 
---- Decodes the word of an event, which is never 0. Returns the number of the
--- range's name, whether the event ends the range, and the lower 32 bits of the
--- clock.
+--- Decodes the word of an event, which is never 0. Returns the number that
+-- stands for the range's name, whether the event ends the range, and the lower
+-- 32 bits of the clock.
 ---@param word integer
 ---@return integer, boolean, integer
 function clocks.event(word)
@@ -29,8 +29,8 @@ end
 local Plan = {__closed = true}  -- for cute.lang.dependencies
 Plan.__index = Plan
 
---- Makes a plan. A kernel traced with the plan stores clock values in a buffer
--- of i64, which has room for `room` events of each warp.
+--- Makes a plan. A kernel that is traced with the plan stores clock values in a
+-- buffer of i64 elements, at most `room` events for each warp.
 ---@param room integer
 ---@param warps integer warps of a block
 function clocks.plan(room, warps)
@@ -52,7 +52,7 @@ local function place(self)
 end
 
 -- Stores globaltimer and clock64 at elements `at` + 1 and `at` + 2 of the
--- buffer; only one lane of the warp calls this function.
+-- buffer. Only one lane of the warp executes this code.
 local function stamp(self, at)
   local arch = require "cute.arch"
   self.buffer[at + 1] = arch.globaltimer()
@@ -85,7 +85,7 @@ function Plan:finish()
   end)
 end
 
---- Discards the current plan after a trace, whether the trace succeeded or not.
+--- Removes the current plan after a trace, whether the trace succeeded or not.
 function clocks.forget() ranges.plan = nil end
 
 -- Returns the number that stands for a range's name in events, counted from 0.
@@ -97,9 +97,9 @@ local function number_of(self, name)
   return self.number[name]
 end
 
---- Stores an event of this warp; the lowest active lane does it. The range does
--- not include the time that storing takes: the clock is read last where the
--- range begins, and first where it ends.
+--- Stores an event of this warp; its lowest active lane does so. The time that
+-- storing takes is outside the range: the clock is read last at the range's
+-- begin, and first at its end.
 function Plan:record(name, ends)
   local arch = require "cute.arch"
   local word = number_of(self, name) << 16 | (ends and 1 << 31 or 0) | 1

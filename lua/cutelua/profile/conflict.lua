@@ -1,15 +1,15 @@
---- Explains the bank conflicts of a line by one of its accesses: shows for each
--- pass the lanes whose data it moves.
+--- Explains the bank conflicts of a source line by one of its accesses: for
+-- each pass, it shows the lanes whose data the pass moves.
 --
 --     local r = k(A, B):profile {grid = 8, block = 256}
 --     for _, c in ipairs(r:conflicts()) do print(c) end
 --
 -- A conflict has file, line, op, tensor, layout, count (accesses of the line),
 -- conflicts (passes beyond the minimum), and its worst access: kind, width
--- (bytes per lane), passes, least, block, warp, lanes = {{lane =, at = byte of
--- the tensor, group =, pass =}, ...}. Lanes of one group can be served
--- together at best; lanes of one pass are served together. tostring(c) draws
--- it as text, c:svg() as a picture.
+-- (bytes per lane), passes, least (the fewest possible passes), block, warp,
+-- lanes = {{lane =, at = byte of the tensor, group =, pass =}, ...}. At best,
+-- one pass serves all lanes of a group. Lanes with the same `pass` are served
+-- together. tostring(c) draws a conflict as text, c:svg() as a picture.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
 local picture = require "cutelua.draw.picture"
@@ -22,7 +22,8 @@ local conflict = {}
 local Conflict = {__closed = true}  -- see cute.lang.dependencies
 Conflict.__index = Conflict
 
--- Number of banks; largest number of passes that are drawn as text.
+-- BANKS: number of banks. SHOWN: largest number of passes that are drawn as
+-- text.
 local BANKS, SHOWN = 32, 16
 
 --- Words for each kind of access in messages.
@@ -36,8 +37,8 @@ end
 local function swizzle_of(text) return text:match "^Sw<[^>]*>" end
 
 -- Returns the layout through which a kernel accesses a shared object, and
--- whether it uses several swizzles. For flat memory, this is the layout of the
--- first view of it.
+-- whether it accesses the object with several swizzles. If the object has no
+-- layout of its own, this is the layout of the first tensor made of it.
 local function layout_text(object)
   local flat = object.layout:match "^%(?%d+%)?:%(?1%)?$"
   local own, view = object.layout, object.view
@@ -46,8 +47,8 @@ local function layout_text(object)
     or not flat and swizzle_of(own) ~= swizzle_of(view)
 end
 
--- Returns the coordinate of the element that a lane accesses, such as "(8,0)";
--- if the layout has none there, the byte.
+-- Returns the coordinate of the element that a lane accesses, such as "(8,0)".
+-- Returns the byte's number if the layout has no element there.
 local function coordinate(c, lane)
   local bits = c.dtype.bits
   return core.layout_coord(c.layout, lane.at * 8 // bits)
@@ -60,8 +61,8 @@ local function banks_of(c, lane)
   return first, first + math.max(c.width // 4, 1) - 1
 end
 
--- Returns a table passes[p][bank] = {lane = the first lane served there in pass
--- p, first = is this the lane's first bank?}.
+-- Returns a table passes[p][bank] = {lane = the first lane that pass p serves
+-- at this bank, first = true if the lane's data begins at this bank}.
 local function grid(c)
   local passes = {}
   for _, lane in ipairs(c.lanes) do
@@ -75,8 +76,9 @@ local function grid(c)
   return passes
 end
 
--- Returns the lanes of one group that access the most different words of one
--- bank: a list with one lane for each word, and with the fields bank and group.
+-- Returns the worst collision: the lanes of one group that access the most
+-- different words of one bank. The result is a list of one lane for each word,
+-- with the fields `bank` and `group`.
 local function collision(c)
   local best, at, words = 0, nil, {}
   for _, lane in ipairs(c.lanes) do
@@ -94,8 +96,8 @@ local function collision(c)
   return at
 end
 
--- Explains a cp.async that bypasses L1: its passes depend on memory lines, not
--- on banks.
+-- Explains a cp.async that bypasses L1. Its passes depend on lines of memory,
+-- not on banks.
 local function lines_text(c)
   local lines, n = {}, 0
   for _, lane in ipairs(c.lanes) do
@@ -127,9 +129,9 @@ local function collision_text(c, list)
     list.bank, #list, table.concat(text, ", "))
 end
 
--- Returns the lines of a map of passes (rows) by banks (columns), in which each
--- lane is at its first bank. The map shows the given group of lanes; other
--- groups are similar.
+-- Returns a map of passes (rows) by banks (columns) as lines of text. Each lane
+-- is shown at its first bank. The map shows the passes of one group of lanes;
+-- other groups are similar.
 local function map_text(c, group)
   local out, head = {}, {}
   for bank = 0, BANKS - 1, 4 do head[#head + 1] = ("%2d      "):format(bank) end
@@ -181,8 +183,8 @@ local function title_of(c)
     c.layout, plural(c.passes, "pass", "passes"), c.least)
 end
 
--- Returns the panel of a picture that has a row for each pass and a column for
--- each bank.
+-- Returns a panel of a picture, with a row for each pass and a column for each
+-- bank.
 local function bank_panel(c)
   local passes = grid(c)
   local panel = picture.grid {name = ("banks in each of %s"):format(
@@ -203,8 +205,8 @@ local function bank_panel(c)
 end
 
 -- Returns places[offset] = {slice, row, column} for each offset of the tensor,
--- and the number of columns. Returns nil if the layout cannot be read or has no
--- rows.
+-- and the number of columns. Returns nil if the layout cannot be parsed, has no
+-- modes, or has too many elements.
 local function element_places(c, limit)
   local ok, layout = pcall(core.layout, c.layout)
   if not ok or core.rank(layout) < 1 or not core.is_static(layout)
@@ -225,8 +227,8 @@ local function element_places(c, limit)
   return places, columns
 end
 
--- Returns the panel of a picture for one slice of the tensor. It shows the
--- elements that lanes access, in the rows that have any.
+-- Returns the panel of a picture for one slice of the tensor: the rows between
+-- the first and the last element that lanes access.
 local function slice_panel(slice, columns)
   local first, last = math.maxinteger, 0
   for _, e in ipairs(slice) do
@@ -305,8 +307,8 @@ function Conflict.__draw(c, opts)
   return p
 end
 
---- Returns the conflict as a picture: the elements that lanes access, and a row
--- per pass with a column per bank.
+--- Returns a picture of the conflict: the elements that lanes access, and a
+-- table with a row for each pass and a column for each bank.
 ---@return string svg
 function Conflict:svg()
   return require "cutelua.draw".draw(self, {as = "svg"})
@@ -317,8 +319,8 @@ end
 ---------------------------------------------------------------------------
 
 --- Returns the shared objects of a traced function by index. Each has `tensor`
--- (its name), `text` (its layout) and `several` (do accesses use more than one
--- swizzle?).
+-- (its name), `text` (its layout) and `several` (true if accesses use more than
+-- one swizzle).
 ---@param fn userdata
 ---@return table<integer, table>
 function conflict.objects(fn)
@@ -331,7 +333,8 @@ function conflict.objects(fn)
   return by
 end
 
--- Makes a conflict from access r that source line s makes to shared object o.
+-- Makes a conflict from access r, by which source line s accesses shared object
+-- o.
 local function new(s, r, o)
   return setmetatable({
     file = s.file, line = s.line, op = s.op, count = s.count,
@@ -341,8 +344,8 @@ local function new(s, r, o)
     warp = r.warp, lanes = r.lanes}, Conflict)
 end
 
---- Returns the lines with conflicts of a report with recorded accesses, the
--- worst first.
+--- Returns the lines with conflicts, the worst first, for a report with
+-- recorded accesses.
 ---@param report table
 ---@return table[]
 function conflict.list(report)
@@ -360,9 +363,9 @@ function conflict.list(report)
   return list
 end
 
--- Returns a list of conflicts, one for each line that uses shared memory: the
--- line's worst access, or its first access if none takes more passes than
--- necessary.
+-- Returns a list with one conflict for each line that uses shared memory: the
+-- line's worst access. If no access takes more passes than necessary, it is the
+-- line's first access.
 local function each_line(report)
   local objects, found = conflict.objects(report.program.fn), {}
   local requests, left = report.requests, 0
@@ -395,8 +398,8 @@ local function names_of(list, key)
   return table.concat(names, " ")
 end
 
--- Returns the conflicts in a list whose field `key` has the value `want`; all
--- of them if `want` is nil.
+-- Returns the conflicts in a list whose field `key` has the value `want`; the
+-- whole list if `want` is nil.
 local function only(list, key, want)
   if want == nil then return list end
   local out = {}
@@ -410,9 +413,9 @@ local function only(list, key, want)
   return out
 end
 
---- Returns a picture of a report's accesses to one shared tensor (`tensor`, or
--- the one with the most conflicts): the worst access of each line, or of
--- `line`.
+--- Returns a picture of a report's accesses to one shared tensor: opts.tensor,
+-- or else the tensor with the most conflicts. It shows the worst access of each
+-- line, or only that of opts.line.
 ---@param report table
 ---@param opts table
 ---@return table picture
@@ -457,7 +460,7 @@ sign.class("conflict", Conflict, "svg()")
 -- The largest number of lines with conflicts that a printed report explains.
 local EXPLAINED = 4
 
---- Returns what a printed report says about recorded accesses: the memory
+--- Returns the part of a printed report about recorded accesses: the memory
 -- traffic, and the lines with the most bank conflicts.
 ---@param report table a report of k:profile without faults
 ---@return string

@@ -1,5 +1,5 @@
---- Estimates how long a launch takes on a GPU, which need not be present, and
--- the bottleneck.
+--- Estimates how long a launch takes on a GPU, and its bottleneck. The GPU need
+-- not be present.
 --
 --     print(k(A, B, C):estimate {grid = 256, block = 128, card = "h200"})
 --
@@ -9,18 +9,26 @@
 -- fit on the SM. The number of registers comes from NVRTC for the GPU's
 -- architecture, if NVRTC is installed.
 --
--- An estimate has: card, seconds, cycles; occupancy (from targets.occupancy),
--- registers (nil: unknown), shared, threads; unmeasured (true if no estimate
--- for the card was compared with a measurement); waves (2.4 take the time of
--- 3), tail (fraction of the SMs' capacity that the last wave uses); flops, and
--- bytes = {shared =, l2 =, dram =} of the whole grid; busy = {issue =, fma =,
--- alu =, special =, f64 =, tensor =, shared =, l1 =, memory =, fill =, peer =},
--- each a fraction of the time, and bound, the busiest of them, or "launch",
--- where blocks begin during the whole time; roof: seconds that each of these
--- alone would take with all SMs always busy, and l2, dram (the tensors, once);
--- lines = {{file =, line =, slots =, flops =, shared =, l2 =, stall =}, ...}:
--- for one cluster the instructions issued, operations, bytes, and the fraction
--- of its warps' time spent waiting there.
+-- The fields of an estimate:
+--   card, seconds, cycles
+--   occupancy   from targets.occupancy
+--   registers (nil if unknown), shared, threads
+--   unmeasured  true if estimates for the card were never compared with
+--               measurements
+--   waves       number of waves of blocks; 2.4 waves take the time of 3
+--   tail        fraction of the SMs' capacity that the last wave uses
+--   flops, bytes = {shared =, l2 =, dram =}, of the whole grid
+--   busy        {issue =, fma =, alu =, special =, f64 =, tensor =, shared =,
+--               l1 =, memory =, fill =, peer =}: the fraction of the time in
+--               which each pipe is busy
+--   bound       the busiest pipe, or "launch" if the GPU is starting blocks
+--               during the whole time
+--   roof        for each pipe, the seconds that it alone would need with all
+--               SMs always busy; also for l2, and for dram (each tensor once)
+--   lines       {{file =, line =, slots =, flops =, shared =, l2 =, stall =},
+--               ...}: for one cluster, the instructions issued, the operations,
+--               the bytes, and the fraction of its warps' time spent waiting at
+--               the line
 --
 -- docs/estimate.md lists the limitations of estimates.
 local core = require "cute.core"
@@ -47,8 +55,8 @@ local function product(t) return t[1] * t[2] * t[3] end
 ---------------------------------------------------------------------------
 
 -- Returns the registers and barriers of the kernel that the compiler reports.
--- Without a compiler, or for PTX that has no CUDA C, returns a table with the
--- reason alone.
+-- Without a compiler, or for PTX that has no CUDA C, returns a table that has
+-- only the reason, `why`.
 local function resources(p, arch)
   local has_cuda = require "cute.lang.kernel".has_cuda
   if p.program.info.ptx and not has_cuda(p.program, arch) then
@@ -60,8 +68,8 @@ local function resources(p, arch)
   require "cute.lang.report".raise(message)
 end
 
--- Returns the number of bytes of the tensors that the kernel accesses. Each
--- buffer counts once.
+-- Returns the total number of bytes of the buffers of the kernel's tensors.
+-- Each buffer counts once.
 local function footprint(p)
   local seen, bytes = {}, 0
   for i, v in ipairs(p.values) do
@@ -84,8 +92,9 @@ local RATES = {"mma", "mma_again", "wgmma", "mma_f4", "tcgen05", "tcgen05_i8",
   "cluster", "loop", "fence_cta", "fence_cta_each", "fence", "fence_each",
   "fence_sys", "fence_sys_each", "fence_async", "cluster_each", "start"}
 
--- Returns the model of an SM of the GPU. `far`: fraction of the bytes from L2
--- that come from memory. `busy`: number of SMs that share L2 and memory.
+-- Returns the model of an SM of the GPU. far: fraction of the bytes from L2
+-- that come from memory. busy: number of SMs that share the bandwidth of L2 and
+-- memory.
 local function machine(card, far, busy, l1)
   local m = {l1 = l1, steps = MOST_STEPS}
   for _, name in ipairs(RATES) do m[name] = card[name] end
@@ -98,9 +107,9 @@ local function machine(card, far, busy, l1)
   return m
 end
 
--- Fields of the model with the cost of a fence for each warp. The costs of a
--- card apply if all SMs have as many warps as the replayed SM, because all SMs
--- send their fences to L2. `crowd` scales them for launches with fewer blocks.
+-- Fields of the model with the cost of a fence per warp. All SMs send their
+-- fences to L2, so the costs of a card apply if all SMs have as many warps as
+-- the replayed SM. `crowd` reduces them for launches with fewer blocks.
 local FENCES = {"fence_each", "fence_sys_each", "cluster_each"}
 
 local function crowd(m, x)
@@ -111,9 +120,9 @@ local function crowd(m, x)
   end
 end
 
--- Replays `clusters` clusters of a launch on an SM. Afterwards restores memory
--- and the record of the previous launch, so that every replay sees the launch's
--- initial state.
+-- Replays `clusters` clusters of a launch on an SM. Afterwards it restores
+-- memory, and the simulator's record of the previous launch, so that every
+-- replay starts from the same state.
 local function play(p, m, clusters, resident, unit)
   m.clusters, m.resident = clusters, math.min(resident, clusters)
   local _, found = memory.untouched(p.restore, core.sim_run, p.program.fn,
@@ -138,9 +147,9 @@ local function play(p, m, clusters, resident, unit)
   return found
 end
 
--- Returns the number of cycles that an SM takes for a number of clusters,
--- `each`, of which `resident` run at a time. Also returns the report of the
--- replay. For many clusters, replays a few and extrapolates.
+-- Returns the number of cycles that an SM takes for `each` clusters, of which
+-- `resident` run at a time. Also returns the report of the replay. If there are
+-- many clusters, it replays a few and extrapolates.
 local function cycles_of(p, m, each, resident, unit)
   local some = math.min(each, 4 * resident)
   local found = play(p, m, some, resident, unit)
@@ -175,8 +184,8 @@ local function lines_of(found, cycles, warps)
 end
 
 -- Returns, for each pipe, the seconds that it needs for `blocks` blocks if it
--- is busy all the time on all SMs. found.played is the number of blocks
--- replayed.
+-- is busy all the time on all SMs. The times are scaled from those of the
+-- found.played replayed clusters.
 local function roofs(card, found, blocks)
   local out = {}
   for _, name in ipairs {"issue", "fma", "alu", "special", "f64", "tensor",
@@ -198,10 +207,12 @@ end
 estimate.OPTIONS = {card = "string", cold = "boolean", registers = "integer",
                     at = "integer"}
 
--- Returns a table that describes how a launch is distributed on a GPU. Its
--- fields include resident (blocks per SM), clusters (their total number),
--- places (the number of clusters that can run at once, with one block on each
--- SM) and each (the number of clusters that each place runs in sequence).
+-- Returns a table that describes how a launch is distributed on a GPU. Among
+-- its fields are:
+--   resident  number of blocks per SM
+--   clusters  total number of clusters
+--   places    number of clusters that run at once with one block on each SM
+--   each      number of clusters that run at each place, one after the other
 local function on_card(p, opts)
   local own = p.device.sm >= 100 and cards.of(p.device.sm)
   local card = cards.card(opts.card or own or "h200")
@@ -241,7 +252,8 @@ local function on_card(p, opts)
   return x
 end
 
--- Returns the bytes that a run moves from and to global memory.
+-- Returns the number of bytes that a run reads from and writes to global
+-- memory.
 local function moved(found)
   local n = 0
   for _, s in ipairs(found.lines) do n = n + (s.global and s.bytes or 0) end
@@ -249,8 +261,8 @@ local function moved(found)
 end
 
 -- Reports whether the last cluster moves no data although the representative
--- one does, which suggests that the grid is too large. A fault in the last
--- cluster is a fault of the launch.
+-- one does. This suggests that the grid is too large. If the last cluster has a
+-- fault, an error is raised.
 local function is_idle(p, x, found, with)
   if x.clusters == 1 or moved(found) == 0 then return false end
   return moved(play(p, with(0), 1, 1, x.clusters - 1)) == 0
@@ -285,8 +297,8 @@ local function begin_of(x)
   return all * x.card.clock
 end
 
--- Sets fields of estimate e: busy (the load of each pipe), roof (the time that
--- each pipe alone needs), bound, and lines (where warps waited).
+-- Sets fields of estimate e: busy, the load of each pipe; roof, the time that
+-- each pipe alone needs; bound; lines, which say where warps waited.
 local function loads(e, x, found)
   local card, timing = x.card, found.timing
   e.roof = roofs(card, found, x.clusters * x.ncta)
@@ -301,8 +313,8 @@ local function loads(e, x, found)
     * x.ncta * ((x.threads + 31) // 32))
 end
 
---- Returns a launch that runs on the simulator as a prepared launch, which
--- estimate.of takes.
+--- Converts a launch that runs on the simulator to the form of a prepared
+-- launch, which estimate.of takes.
 ---@param program table
 ---@param launch table
 ---@return table
@@ -315,10 +327,10 @@ end
 --- Estimates a prepared launch on the simulator.
 ---@param p any the result of call:compile
 ---@param opts? table {card: string?, cold: boolean?, registers: integer?, at:
--- integer?} card: of cutelua.profile.cards; when absent, the Blackwell card
--- that the launch simulates, else "h200"; cold: L2 is empty at the start
--- (otherwise it holds the data that fits); registers: per thread, instead of
--- NVRTC's; at: number of the representative cluster, 0 when absent
+-- integer?} card: a name of cutelua.profile.cards; when absent, the Blackwell
+-- card that the launch simulates, else "h200". cold: L2 is empty at the start;
+-- otherwise it holds the tensors if they fit. registers: per thread, instead of
+-- NVRTC's number. at: number of the representative cluster, 0 when absent
 ---@param events? boolean
 ---@return table
 ---@return table found the simulator's report, with events if requested
@@ -372,7 +384,7 @@ local function limits_text(o)
 end
 
 -- Returns text that lists the names in t with their numbers times `by`, the
--- largest number first, without zeros.
+-- largest number first. Names with the number 0 are omitted.
 local function by_size(t, by, format)
   local names = {}
   for name, x in pairs(t) do

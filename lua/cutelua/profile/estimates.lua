@@ -1,5 +1,5 @@
---- `cutelua estimate SCRIPT`: prints the estimated time on a GPU of a script's
--- launches, each kernel and grid once.
+--- `cutelua estimate SCRIPT`: prints the estimated time of a script's launches
+-- on a GPU. Each kernel is estimated once for each grid.
 local cards = require "cutelua.profile.cards"
 local core = require "cute.core"
 local estimate = require "cutelua.profile.estimate"
@@ -27,7 +27,7 @@ Exit code: 0 success, 1 an error or no launch, 2 a wrong command line, 130
 interrupted.
 ]==]
 
---- Parses the words after `estimate`: see session.options.
+--- Parses the arguments after `estimate`: see session.options.
 ---@param words string[]
 function estimates.options(words)
   local opt, why = session.options("estimate", words, {["--at"] = "integer",

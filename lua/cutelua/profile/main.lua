@@ -1,5 +1,6 @@
 --- `cutelua profile SCRIPT`: prints the memory traffic and the bank conflicts
--- of a script's launches on the simulator, each kernel and grid once.
+-- of a script's launches on the simulator. Each kernel is shown once for each
+-- grid.
 local core = require "cute.core"
 local session = require "cutelua.profile.session"
 local simreport = require "cute.lang.simreport"
@@ -21,7 +22,7 @@ Exit code: 0 success, 1 an error or no launch, 2 a wrong command line, 130
 interrupted.
 ]==]
 
---- Parses the words after `profile`: see session.options.
+--- Parses the arguments after `profile`: see session.options.
 ---@param words string[]
 function main.options(words)
   return session.options("profile", words, {["--kernel"] = "string"})

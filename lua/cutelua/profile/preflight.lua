@@ -1,18 +1,19 @@
 --- Reports whether a kernel can run on targets that are not present, and which
--- of the features that it needs these targets do not have.
+-- of the features that it needs are missing on them.
 --
 --     print(k(A, B):preflight("sm_100a", {block = 128}))
 --     print(k(A, B):preflight {block = 128})           -- all targets
 --
--- The properties of targets are tables. core/ir/target.h has instructions,
--- features and the shared memory of a block (PTX ISA: "Target ISA Notes" of
--- each instruction); cute.targets has the limits of multiprocessors. Registers
--- come from NVRTC, if it is installed and supports the target.
+-- The properties of targets are in tables. core/ir/target.h has the
+-- requirements of instructions, the features, and the shared memory of a block
+-- (PTX ISA: "Target ISA Notes" of each instruction). cute.targets has the
+-- limits of SMs. The number of registers comes from NVRTC, if it is installed
+-- and supports the target.
 --
 -- A result has kernel, target, ok, checks = {{what =, ok =, needs =, has =,
--- source =}, ...} (ok nil: not known), lacks = {{name =, file =, line =, needs
--- =}, ...}, blocks (per SM) and by (the limiting resource). The results for
--- all targets are a list; tostring prints it as a table.
+-- source =}, ...} (ok is nil if unknown), lacks = {{name =, file =, line =,
+-- needs =}, ...}, blocks (per SM) and by (the resource that limits them). The
+-- results for all targets are a list; tostring prints it as a table.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local kernel = require "cute.lang.kernel"
@@ -26,8 +27,8 @@ local SPECS = "CUDA C++ Programming Guide, technical specifications"
 local NOTES = "PTX ISA, target ISA notes"
 local TENSORMAP = "CUDA driver API, cuTensorMapEncodeTiled"
 
--- CLUSTER: the largest number of blocks of a cluster on every GPU that has
--- clusters. CLUSTER_MOST: the largest number on some of these GPUs.
+-- CLUSTER: the largest cluster, in blocks, on every GPU that has clusters.
+-- CLUSTER_MOST: the largest cluster on some of these GPUs.
 local CLUSTER, CLUSTER_MOST = 8, 16
 
 local Result = {__closed = true}  -- see cute.lang.dependencies
@@ -37,7 +38,7 @@ Result.__index = Result
 -- Instructions
 ---------------------------------------------------------------------------
 
--- Returns as text the targets that satisfy a requirement: "sm_90 and newer",
+-- Returns text for the targets that satisfy requirement n: "sm_90 and newer",
 -- "sm_90a alone".
 local function whose(n)
   local letter = n.specific and "a" or ""
@@ -49,7 +50,7 @@ local function whose(n)
     and ", with a or f after the number" or "")
 end
 
--- Returns those requirements of a kernel (the list of fn:needs()) that a target
+-- Returns the requirements of a kernel (elements of fn:needs()) that a target
 -- does not satisfy.
 local function lacking(needs, arch, sm)
   local list, plain = {}, not arch:find "[af]$"
@@ -82,8 +83,8 @@ end
 
 local function product(t) return t[1] * t[2] * t[3] end
 
--- Returns the largest number of registers that each thread of a block of
--- `threads` threads may have.
+-- Returns the largest number of registers per thread with which a block of
+-- `threads` threads fits on an SM.
 local function register_limit(limits, threads)
   local warps = (threads + 31) // 32
   warps = (warps + limits.quarters - 1) // limits.quarters * limits.quarters
@@ -91,8 +92,8 @@ local function register_limit(limits, threads)
                   limits.registers // (warps * 32) // 8 * 8)
 end
 
--- Returns the number of registers and of spilled bytes that NVRTC reports; nil
--- and the reason if they are unknown.
+-- Returns the number of registers, and the number of spilled bytes, that NVRTC
+-- reports; nil and the reason if they are unknown.
 local function compiled(program, arch)
   local ok, out, why = pcall(program.compile, program, arch)
   if not ok then return nil, tostring(out) end
@@ -235,7 +236,7 @@ end
 local List = {}
 List.__index = List
 
--- Returns in a few words the reason why a kernel does not run on a target.
+-- Returns, in a few words, the reason why a kernel does not run on a target.
 local function short(r)
   for _, c in ipairs(r.checks) do
     if c.ok == false and c.what == "instructions" then
@@ -261,8 +262,8 @@ function List.__tostring(list)
   return core.visible("kernel " .. list.kernel .. "\n" .. columns(rows), true)
 end
 
--- Returns the names of all targets, one for each architecture: the variant with
--- all features.
+-- Returns the names of all targets, one for each architecture: the variant that
+-- has all features, such as sm_90a.
 local function all_targets()
   local list, archs = {}, core.archs()
   for _, name in ipairs(archs) do
@@ -275,7 +276,7 @@ local function all_targets()
   return list
 end
 
--- Returns the options without `registers`, and the value of that option:
+-- Returns the options without `registers`, and the value of `registers`:
 -- whether to compile the kernel.
 local function options(opts)
   if type(opts) ~= "table" then
@@ -293,10 +294,11 @@ local function options(opts)
   return own, registers
 end
 
---- Checks a call of a kernel, k(A, B), for a target, or for all of them.
+--- Checks whether a call of a kernel, k(A, B), can run on a target, or on each
+-- target if none is given.
 ---@param call table
----@param target? string|table "sm_100a"; or opts
----@param opts? table of trace; registers = false: do not compile
+---@param target? string|table "sm_100a"; or opts, for all targets
+---@param opts? table options of trace; registers = false: do not compile
 ---@return table
 function preflight.of_call(call, target, opts)
   if type(target) ~= "string" then target, opts = nil, target end

@@ -1,6 +1,6 @@
---- Commands that run a script on the simulator and print figures of its
--- launches, each kernel and grid once: `cutelua profile` and `cutelua
--- estimate`.
+--- Sessions of `cutelua profile` and `cutelua estimate`, which run a script on
+-- the simulator and print figures of its launches. Each kernel is shown once
+-- for each grid.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local findings = require "cutelua.findings"
@@ -10,7 +10,7 @@ local sign = require "cute.lang.signature"
 
 local session = {}
 
--- Returns the value of an option, which is the word w, or nil and a message.
+-- Returns the value of an option that is given by word w; or nil and a message.
 local function value_of(name, kind, w)
   if (w or "") == "" then
     return nil, ("'%s' needs an argument"):format(name)
@@ -21,10 +21,11 @@ local function value_of(name, kind, w)
   return nil, ("%s: a whole number is needed, got '%s'"):format(name, w)
 end
 
---- Parses the words after a command. `known` has the kind of each option: flag,
--- string or integer; --format and --help are options of all commands. Returns
--- the options without dashes, in which `script` is the index of the script's
--- word; nil and a message for invalid words.
+--- Parses the arguments after a command. `known` has the kind of each option:
+-- flag, string or integer. --format and --help are options of all commands.
+-- Returns the options by their names without dashes, with `script` set to the
+-- index of the script's name. Returns nil and a message if an argument is
+-- invalid.
 ---@param command string
 ---@param words string[]
 ---@param known table<string, string>
@@ -63,8 +64,8 @@ end
 local Session = {}
 Session.__index = Session
 
---- Starts a session, in which look(program, launch, opt) prints the figures of
--- a launch. `look` runs the launch and returns the simulator's report.
+--- Starts a session. For each launch it calls look(program, launch, opt), which
+-- runs the launch, prints its figures and returns the simulator's report.
 ---@param command string
 ---@param opt table
 ---@param look fun(program: table, launch: table, opt: table): table
@@ -78,8 +79,8 @@ function session.start(command, opt, look)
   return s
 end
 
---- Runs a launch, and prints its figures unless the same kernel and grid were
--- printed before.
+--- Runs a launch. Prints its figures unless it printed those of the same kernel
+-- and grid before.
 function Session:run(program, launch)
   local name = program.info.name
   local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))

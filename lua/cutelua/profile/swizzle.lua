@@ -1,5 +1,5 @@
---- Finds the layout of a shared tensor with the fewest passes: tries swizzles
--- and paddings on all accesses that a kernel makes to it.
+--- Finds the layout of a shared tensor with the fewest passes. It tries
+-- swizzles and paddings on all accesses that a kernel makes to the tensor.
 --
 --     print(k(A, B):find_swizzle {grid = 8, block = 256})
 --     cute.find_swizzle(cute.make_layout({32, 32}, {32, 1}), {
@@ -8,15 +8,16 @@
 --       {op = "ld", type = cute.f32, at = function(t, i) return {t, i} end,
 --        count = 32}})
 --
--- An access records the positions in the tensor that lanes touch together. Its
--- cost under another layout is computed by the code that counts passes while a
--- kernel runs (core/hardware/access.c). Vectors stay intact: the chunks that a
--- swizzle moves, and the paddings, are at least as wide as the widest access.
+-- An access records the positions in the tensor that the lanes of a warp touch
+-- together. Its cost under another layout is computed by the same code that
+-- counts passes while a kernel runs (core/hardware/access.c). Vectors stay
+-- intact: swizzles move chunks, and paddings have sizes, that are at least as
+-- wide as the widest access.
 --
--- A result has: tensor, layout (a cute.Layout), lua (its source text), was =
--- {passes =, conflicts =}, now = {...}, bytes (of shared memory, before and
--- after), lines = {{file =, line =, op =, was =, now = conflicts}, ...};
--- cured: no conflict is left. tostring prints it.
+-- A result has: tensor, layout (a cute.Layout), lua (the layout's source text),
+-- was = {passes =, conflicts =}, now = {passes =, conflicts =}, bytes = {was =,
+-- now =} (of shared memory), lines = {{file =, line =, op =, was =, now =
+-- conflicts}, ...}, cured (true if no conflict is left). tostring prints it.
 local core = require "cute.core"
 local conflict = require "cutelua.profile.conflict"
 local sign = require "cute.lang.signature"
@@ -25,7 +26,7 @@ local source = require "cute.lang.source"
 
 local swizzle = {}
 
--- Width of all banks together, in bits.
+-- Total width of all banks, in bits.
 local LINE = 1024
 local NONE = {0, 4, 3}
 
@@ -74,7 +75,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the flat modes of a layout without swizzle as {extent, stride}, the
--- smallest stride first. Modes of one element are left out.
+-- smallest stride first. Modes with one element are left out.
 local function modes_of(plain)
   local shape, stride = core.flatten(plain.shape), core.flatten(plain.stride)
   if type(shape) ~= "table" then shape, stride = {shape}, {stride} end
@@ -88,9 +89,9 @@ local function modes_of(plain)
   return modes
 end
 
--- Returns the strides at which padding may be inserted in a layout: all larger
--- strides are multiples of them, and the modes of smaller strides do not reach
--- beyond them.
+-- Returns the strides at which padding may be inserted in a layout. All larger
+-- strides are multiples of such a stride, and the modes with smaller strides do
+-- not reach beyond it.
 local function boundaries(plain)
   local list, reach = {}, 1
   local modes = modes_of(plain)
@@ -103,7 +104,7 @@ local function boundaries(plain)
   return list
 end
 
--- Returns the layout `plain` in which f(stride) replaces each stride.
+-- Returns the layout `plain` with each stride replaced by f(stride).
 local function restrided(plain, f)
   local function each(d)
     if type(d) ~= "table" then return f(d) end
@@ -122,8 +123,8 @@ local function padded(plain, run, pad)
   end)
 end
 
--- Returns the layout `plain` without gaps between its elements, its modes in
--- the same order; nil if it has no gaps.
+-- Returns the layout `plain` without gaps between its elements, and with its
+-- modes in the same order. Returns nil if it has no gaps.
 local function packed(plain)
   local to, n = {}, 1
   for _, m in ipairs(modes_of(plain)) do
@@ -135,8 +136,8 @@ local function packed(plain)
   end) or nil
 end
 
--- Returns the swizzles {B, M, S} to try: those that move chunks of at least
--- `unit` elements within a row of all banks. Also returns them as one flat
+-- Returns the swizzles {B, M, S} to try. They move chunks of at least `unit`
+-- elements within one row of all banks. Also returns their numbers as one flat
 -- list.
 local function swizzles(unit, bits, cosize)
   local list, flat = {}, {}
@@ -152,8 +153,8 @@ local function swizzles(unit, bits, cosize)
   return list, flat
 end
 
--- Returns the canonical layouts (for wgmma and TMA) of an operand's shape, with
--- the operand's current major mode.
+-- Returns the canonical layouts for wgmma and TMA that have the shape and the
+-- major mode of an operand.
 local function canonical(o, plain)
   local list, bits = {}, o.dtype.bits
   local shape = {core.size(plain, 0), core.size(plain, 1)}
@@ -191,7 +192,7 @@ local function size_of(o, elements)
   return (elements * o.dtype.bits + 7) // 8
 end
 
--- Returns the number of elements of memory that a candidate layout needs.
+-- Returns how many elements of shared memory a candidate layout needs.
 local function extent(c)
   local n = core.cosize(c.plain)
   local sw = c.swizzle
@@ -199,8 +200,9 @@ local function extent(c)
   return (n + block - 1) // block * block
 end
 
--- Reports whether candidate a is better than b: it has fewer passes; else fewer
--- bytes; else fewer bits in the swizzle (for canonical layouts, more).
+-- Reports whether candidate a is better than b. The first difference decides:
+-- fewer passes, then fewer bytes, then fewer bits in the swizzle (for canonical
+-- layouts, more bits).
 local function better(a, b)
   if a.passes ~= b.passes then return a.passes < b.passes end
   if a.bytes ~= b.bytes then return a.bytes < b.bytes end
@@ -209,9 +211,9 @@ local function better(a, b)
     < most * (b.swizzle and b.swizzle[1] or 0)
 end
 
--- Returns the best candidate layout for the accesses to object o, and the
--- current layout. The best layout is the current one unless another layout
--- takes fewer passes. budget: bytes of shared memory available to o.
+-- Returns the best layout for the accesses to object o, and the current layout.
+-- These are the same unless a layout with fewer passes is found. budget: bytes
+-- of shared memory that o may take.
 local function search(requests, o, was, budget)
   local bits, index = o.dtype.bits, o.index
   local plain = was.is_composed and was.outer or was
@@ -252,8 +254,8 @@ local function search(requests, o, was, budget)
   return best, first
 end
 
--- Sets the layout of a candidate and its source text. Each mode is as simple as
--- possible.
+-- Sets the layout and the source text of a candidate. The modes of its layout
+-- are simplified first.
 local function of_candidate(c)
   local sw, each = c.swizzle, {}
   for i = 1, core.rank(c.plain) do each[i] = 1 end
@@ -263,8 +265,8 @@ local function of_candidate(c)
   return c
 end
 
--- Returns the total passes and conflicts of the accesses under a candidate
--- layout, and the conflicts by line.
+-- Returns the total passes and the total conflicts of the accesses to object o
+-- under candidate layout c, and the conflicts by line.
 local function by_line(requests, o, was, c, lines)
   local sw = c.swizzle and core.make_swizzle(table.unpack(c.swizzle))
   local passes, conflicts = requests:cost(o.index, was, c.plain, o.dtype.bits,
@@ -277,8 +279,8 @@ local function by_line(requests, o, was, c, lines)
   return sum(passes), sum(conflicts), out
 end
 
--- Returns the result for object o of recorded accesses. lines: the source lines
--- of the accesses.
+-- Returns the result for object o, whose accesses were recorded. lines: the
+-- source lines of the accesses.
 local function find(requests, o, lines, budget)
   local ok, was = pcall(core.layout, o.text)
   local sw = ok and was.swizzle
@@ -375,8 +377,8 @@ function List.__tostring(list)
   return table.concat(out, "\n")
 end
 
---- Returns the results for the shared tensors of a report with recorded
--- accesses: all tensors with conflicts, or the tensor with that name.
+--- Returns the results for a report with recorded accesses. They are about all
+-- shared tensors with conflicts, or only about the tensor called `name`.
 ---@param report table
 ---@param name? string
 ---@return table[]
@@ -408,10 +410,11 @@ function swizzle.of_report(report, name)
   return list
 end
 
---- Runs a call of a kernel, k(A, B), on a simulator and returns layouts for its
--- shared tensors.
+--- Runs a call of a kernel, k(A, B), on a simulator. Returns the results for
+-- its shared tensors.
 ---@param call table
 ---@param opts? table options of call:profile, and tensor: the name of one
+-- tensor
 ---@return table[]
 function swizzle.of_call(call, opts)
   local own, name = opts, nil
@@ -427,23 +430,23 @@ end
 -- Described accesses
 ---------------------------------------------------------------------------
 
--- For each operation of a described access: the kind of access, and its bytes
--- per lane if these are fixed.
+-- For each operation of a described access: the kind of access, and the bytes
+-- per lane if their number is fixed.
 local OPS = {ld = {"load"}, st = {"store"}, ["cp.async"] = {"cp.async"},
              ["cp.async.cg"] = {"cp.async.cg", 16},
              ldmatrix = {"matrix", 16}, stmatrix = {"matrix", 16}}
 
 local WARP = 32
 
--- Returns the number of values that a thread has on side "S" (source) or "D"
--- (destination) of a copy's atom.
+-- Returns the number of values that a thread has in a copy atom's source (side
+-- "S") or destination (side "D").
 local function values(copy, side)
   return core.size(side == "S" and copy.layout_src_tv or copy.layout_dst_tv, 1)
 end
 
 -- Returns the description of the access by which a tiled copy reads its source
 -- (a.side is "S") or writes its destination ("D"). `layout` is the layout of
--- that tensor.
+-- the source or destination.
 local function of_copy(i, a, layout)
   local copy, side = a.copy, a.side
   if core.typename(copy) ~= "tiled" or side ~= "S" and side ~= "D" then
@@ -455,8 +458,7 @@ local function of_copy(i, a, layout)
     or name:find "CACHEGLOBAL" and "cp.async.cg"
     or name:find "CP_ASYNC" and "cp.async" or side == "S" and "ld" or "st"
   local n, lanes = values(copy, side), WARP
-  -- Only the lanes of a warp below `lanes` provide the address of a matrix
-  -- row.
+  -- ldmatrix and stmatrix take one row address from each lane below `lanes`.
   if OPS[op][1] == "matrix" then
     lanes = values(copy, side == "S" and "D" or "S") * bits // 32 * 8
   end
@@ -496,8 +498,8 @@ local function check_access(i, a)
   return op[1], width
 end
 
--- Adds the requests of access i: for each warp and step, the byte that each
--- thread accesses. Returns a name for the access.
+-- Records access i: for each warp and step, the byte that each thread accesses.
+-- Returns a name for the access.
 local function note(requests, i, a, plain, dtype)
   if type(a) == "table" then
     core.check_options(a, "at copy count op side threads width")
@@ -522,16 +524,21 @@ local function note(requests, i, a, plain, dtype)
   return ("access %d, %s"):format(i, a.op)
 end
 
---- Finds the layout with the fewest passes for described accesses, those that a
--- kernel makes to one shared tensor. An access is {op = "ld", "st",
--- "cp.async", "cp.async.cg", "ldmatrix" or "stmatrix", at = function(thread,
--- step) -> the coordinate of the first element, or nil, width = bytes (one
--- element's; 16), threads = (32), count = steps (1)}, or {copy = a tiled copy,
--- side = "S" or "D"}, where side tells which of the two the tensor is.
----@param layout cute.Layout static; `was` counts with its swizzle
+--- Finds the layout of one shared tensor with the fewest passes, for accesses
+-- that are described by tables. An access has these fields:
+--   op       "ld", "st", "cp.async", "cp.async.cg", "ldmatrix" or "stmatrix"
+--   at       function(thread, step) -> the coordinate of the first element that
+--            the thread accesses, or nil
+--   width    bytes per thread: when absent, one element; 16 for the last three
+--   threads  number of threads (32 when absent)
+--   count    number of steps (1 when absent)
+-- or it is {copy = a tiled copy, side = "S" or "D"}: the tensor is the source
+-- or the destination of the copy.
+---@param layout cute.Layout static; the current layout, with its swizzle
 ---@param accesses table[]
 ---@param opts? {type: cute.DType?, name: string?, budget: integer?} type:
--- element type (bf16); budget: bytes (an SM's)
+-- element type (bf16 when absent); budget: bytes of shared memory (an SM's when
+-- absent)
 ---@return table found
 function swizzle.find_swizzle(layout, accesses, opts)
   opts = opts or {}

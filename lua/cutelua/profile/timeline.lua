@@ -1,20 +1,26 @@
---- Timelines: when a launch's warps, ranges (cute.arch.range) and asynchronous
--- agents began and ended, by the model of an SM, or on a GPU.
+--- Timelines: when a launch's warps, ranges (cute.arch.range) and agents
+-- (asynchronous hardware such as TMA) began and ended, by the model of an SM or
+-- on a GPU.
 --
 --     local t = k(A, B, C):timeline {grid = 8, block = 256, device = "gpu"}
 --     t:save "gemm.json"     -- for ui.perfetto.dev, chrome://tracing
 --     t:save "gemm.svg"
 --
--- device = "sim" (when absent): the replay of cutelua.profile.estimate, with
--- its options, for the clusters that one SM runs, or if these are many, the
--- first of them. "gpu": the kernel is traced again, and a lane of each warp
--- stores clock values, for at most `room` events per warp (1024 when absent).
+-- device = "sim" (when absent): the times come from the replay of
+-- cutelua.profile.estimate, with its options. They cover the clusters that one
+-- SM runs or, if there are many, the first of them. device = "gpu": the kernel
+-- is traced again, with code by which a lane of each warp stores clock values,
+-- for at most `room` events per warp (1024 when absent).
 --
--- A timeline has kernel; from ("model of H200" or the GPU's name); spans =
--- {{kind = "warp" "range" "agent", name =, block =, sm =, warp =, begin =,
--- stop =, file =, line =}, ...} in nanoseconds from the first one on; dropped
--- (events that did not fit). On a GPU it also has overhead = {plain =, traced
--- =}, the microseconds of a launch without and with tracing.
+-- A timeline has these fields:
+--   kernel    name of the kernel
+--   from      "model of H200", or the GPU's name
+--   spans     {{kind = "warp", "range" or "agent", name =, block =, sm =,
+--             warp =, begin =, stop =, file =, line =}, ...}, in nanoseconds
+--             since the first begin
+--   dropped   number of events that did not fit
+--   overhead  on a GPU: {plain =, traced =}, the microseconds of a launch
+--             without and with tracing
 local core = require "cute.core"
 local picture = require "cutelua.draw.picture"
 local estimate = require "cutelua.profile.estimate"
@@ -29,8 +35,8 @@ Timeline.__index = Timeline
 -- Spans
 ---------------------------------------------------------------------------
 
--- Pairs each end of a range in a warp's events (in order) with the last open
--- begin of that name, and calls add(name, begin, stop) for each pair. A range
+-- Calls add(name, begin, stop) for each range in the events of a warp, which
+-- are in order. An end belongs to the last open begin of the same name. A range
 -- without an end ends with its warp.
 local function pair(events, warp, add)
   local open = {}
@@ -70,8 +76,8 @@ end
 -- Timeline of the model
 ---------------------------------------------------------------------------
 
---- Returns the timeline of a prepared launch by the model, or of any object
--- that estimate.of takes.
+--- Returns the timeline of a prepared launch, or of any object that estimate.of
+-- takes, by the model of an SM.
 ---@param p table
 ---@param own table options of estimate
 ---@return table timeline
@@ -131,9 +137,9 @@ local function median(list)
   return list[(#list + 1) // 2]
 end
 
--- Returns the data that each warp stored: a list of {block, warp, sm, clocks at
--- the warp's begin and end, events}. Also returns the number of events that did
--- not fit.
+-- Returns the data that the warps stored, as a list of {block, warp, sm, clock
+-- values when the warp begins and ends, events}. Also returns the number of
+-- events that did not fit.
 local function read(words, plan, blocks)
   local out, each = {}, clock_plan.HEAD + plan.room
   local dropped = 0
@@ -158,8 +164,8 @@ local function read(words, plan, blocks)
   return out, dropped
 end
 
--- Returns the nanoseconds per cycle, measured by the warp that ran longest, and
--- for each multiprocessor the offset of its clock.
+-- Returns the nanoseconds per cycle, measured on the warp that ran longest.
+-- Also returns the offset of each SM's clock, in nanoseconds.
 local function clocks(warps)
   local longest = warps[1]
   for _, w in ipairs(warps) do
@@ -242,7 +248,7 @@ end
 --- Returns the timeline of a call of a kernel: see the head of this file.
 ---@param call any
 ---@param opts table
----@return table? timeline nil, message where there is no GPU, or no compiler
+---@return table? timeline nil, message if there is no GPU or no compiler
 function timeline.of(call, opts)
   local device = require "cute.lang.devices".device(opts.device or "sim")
   if device and device.kind == "sim" then return of_call(call, opts) end
@@ -253,7 +259,7 @@ end
 -- Text, Perfetto, pictures
 ---------------------------------------------------------------------------
 
--- Returns a sentence about the time of warps that belongs to no named range.
+-- Returns a sentence about the time of warps that is in no named range.
 local function unnamed(spans)
   for _, s in ipairs(spans) do
     if s.kind == "range" then
@@ -298,8 +304,9 @@ function Timeline:__tostring()
   return core.visible(table.concat(text, "\n"), true)
 end
 
--- Returns the rows of a picture for the spans of one block: one for each warp,
--- and below them as many rows for each agent as its spans need to not overlap.
+-- Returns the rows of a picture for the spans of one block. Each warp has a
+-- row. Below them, each agent has as many rows as it needs so that its spans do
+-- not overlap.
 local function rows_of(spans)
   local rows, by = {}, {}
   local function row(key, label)
@@ -356,8 +363,8 @@ local function quoted(s)
   end) .. '"'
 end
 
---- Returns Chrome's trace events, which Perfetto reads: a process per block, a
--- thread per row; microseconds.
+--- Returns the timeline as Chrome's trace events, which Perfetto reads: a
+-- process for each block, a thread for each row, times in microseconds.
 ---@return string
 function Timeline:json()
   local out = {}
@@ -380,7 +387,7 @@ function Timeline:json()
 end
 
 -- Returns the names of ranges and agents with their total times, in order of
--- appearance, and the colour class of each name.
+-- appearance. Also returns the colour class of each name.
 local function legend_of(blocks)
   local list, by = {}, {}
   for _, b in ipairs(blocks) do
@@ -409,8 +416,8 @@ local function check_spans(blocks, limit)
   end
 end
 
--- Draws the first `blocks` blocks (4 when absent), one panel each: a row per
--- warp with its ranges, and agents below them.
+-- Draws the first opts.blocks blocks (4 when absent), one panel for each. A
+-- panel has a row for each warp, with its ranges, and rows for agents below.
 function Timeline:__draw(opts)
   local blocks, most = by_block(self.spans), opts.blocks or 4
   if math.type(most) ~= "integer" or most < 1 then
@@ -450,9 +457,9 @@ function Timeline:__draw(opts)
   return p
 end
 
---- Returns a picture of the first `blocks` blocks (4 when absent): a row for
--- each warp, with its ranges in colours, and below the warps a row for each
--- unit that runs beside them, such as TMA.
+--- Returns a picture of the first `blocks` blocks (4 when absent). Each warp
+-- has a row that shows its ranges in colours. Below the warps are rows for
+-- asynchronous units such as TMA.
 ---@param blocks? integer
 ---@return string svg
 function Timeline:svg(blocks)
@@ -460,7 +467,7 @@ function Timeline:svg(blocks)
                                        limit = picture.MOST})
 end
 
---- Writes the timeline as .json or .svg, according to the file name.
+--- Writes the timeline to a file whose name ends in .json or .svg.
 ---@param path string
 ---@return true
 function Timeline:save(path)

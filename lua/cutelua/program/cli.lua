@@ -1,5 +1,5 @@
---- Command-line options of scripts, declared once: parsing, --help, plain
--- errors.
+--- Command-line options of scripts: each is declared once, for parsing, --help
+-- and error messages in plain words.
 --
 --     local opt = cli.parse(arg, {
 --       name = "gemm3stage", about = "A 3-stage pipelined GEMM.",
@@ -11,11 +11,12 @@
 --     })
 --     opt.m, opt.plot, opt.device
 --
--- Types of options are int, number, string, file, choice (with `choices`, of
--- which `target` may have an architecture appended: sim:sm_100a) and flag. A
--- value is the next word, or follows "=". Dashes in a name become underscores
--- in the result. Words that are not options are rejected unless
--- `args = {name=, help=, many=}` accepts them (`opt.args`, a list).
+-- Types of options are int, number, string, file, choice and flag. `choices`
+-- lists the words of a choice; an architecture may follow the word `target`, as
+-- in sim:sm_100a. A value is the next word, or follows "=". Dashes in a name
+-- become underscores in the result. Words that are not options are rejected,
+-- unless `args = {name=, help=, many=}` accepts them; `opt.args` is then a list
+-- of them.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local literal = require "cutelua.text.literal"
@@ -180,7 +181,7 @@ local function take_option(words, i, by_name, list, opt)
   return i + 1
 end
 
---- Parses without printing or exiting: returns the options, or nil and a
+--- Parses words without printing or exiting. Returns the options, or nil and a
 -- sentence.
 ---@param words string[] such as `arg`
 ---@param spec table see above
@@ -274,8 +275,8 @@ function cli.help(spec)
   return table.concat(out, "\n") .. "\n"
 end
 
---- Parses the words of a script. --help prints and exits with code 0. An error
--- prints one sentence on standard error and exits with code 2.
+--- Parses the command-line arguments of a script. --help prints and exits with
+-- code 0. An error prints one sentence on standard error and exits with code 2.
 ---@param words string[] such as `arg`
 ---@param spec table see above
 ---@return table options
@@ -299,7 +300,7 @@ cli.read_plain, cli.writable = output.read_plain, output.writable
 cli.write_file, cli.write_private = output.write_file, output.write_private
 cli.output = output.output
 
---- Returns the name of a list that is most similar to `name`, or nil if none is
+--- Returns the name in a list that is most similar to `name`, or nil if none is
 -- similar.
 ---@param name string
 ---@param list string[]

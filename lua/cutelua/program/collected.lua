@@ -1,6 +1,7 @@
---- Calls of the program's commands: reports their errors. `--format json` and
--- `--format sarif` write the record of cutelua.findings to standard output. All
--- other output, including the script's, then goes to standard error.
+--- Calls the program's commands and reports their errors. With `--format json`
+-- and `--format sarif`, it writes the record of cutelua.findings to standard
+-- output. All other output, including the script's, then goes to standard
+-- error.
 local errors = require "cutelua.text.errors"
 local exit = require "cutelua.program.exit"
 local libraries = require "cutelua.text.libraries"
@@ -23,9 +24,9 @@ local function write(out, text, code)
   return code ~= 0 and code or 1
 end
 
---- Calls f. Reports an error of f, and also passes it to opt.collector. Returns
--- an exit code, and the error's message.
----@param opt table of the program
+--- Calls f. An error of f is reported and passed to opt.collector. Returns an
+-- exit code, and the error's message.
+---@param opt table options of the program
 ---@param f function
 ---@param ... any arguments of f
 ---@return integer code
@@ -46,10 +47,10 @@ function collected.call(opt, f, ...)
 end
 
 --- Calls f, which runs the script words[at] for a command and returns the exit
--- code. With the formats json and sarif, collects what the command finds while
--- f runs, and its error: the collector is opt.collector.
----@param opt table of the program
----@param format string? nil: text
+-- code. With the formats json and sarif, opt.collector collects the findings of
+-- the command while f runs, and the error of f.
+---@param opt table options of the program
+---@param format string? text when nil
 ---@param command string
 ---@param words string[]
 ---@param at integer
@@ -63,7 +64,8 @@ function collected.run(opt, format, command, words, at, f)
     report.tell(("cutelua: cannot write standard output: %s [io]"):format(why))
     return 1
   end
-  -- Most runs need no record, so the modules for records are loaded only here.
+  -- The modules for records are loaded only here, because most runs need no
+  -- record.
   local findings = require "cutelua.findings"
   local c = findings.new(command, words[at],
                          table.move(words, at + 1, #words, 1, {}))

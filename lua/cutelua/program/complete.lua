@@ -1,8 +1,8 @@
---- Finds completions of typed text: names, fields, methods and options; inside
--- strings modules, atoms, element types and files.
+--- Finds completions of typed text: names, fields, methods and options and,
+-- inside strings, modules, atoms, element types and files.
 --
--- Completion runs no code of the user: it only inspects tables and metatables,
--- and reads fields of values of cute, which has no side effects.
+-- Completion runs no code of the user. It only inspects tables and metatables,
+-- and reads fields of cute's own values, which has no side effects.
 local core = require "cute.core"
 local tokens = require "cutelua.text.tokens"
 local sign = require "cute.lang.signature"
@@ -11,7 +11,8 @@ local has_sys, sys = pcall(require, "cute.sys")
 
 local complete = {}
 
---- Fields of values of cute that their metatables do not list, by type.
+--- Fields of cute's values that their metatables do not list, by type of the
+-- value.
 complete.FIELDS = {
   layout = "shape stride layout offset swizzle inner outer is_composed",
   tensor = "shape stride layout element_type dtype memspace alignment device "
@@ -37,8 +38,8 @@ complete.FIELDS.tiled = complete.FIELDS.atom .. " thr_layout_vmnk "
 complete.FIELDS.slice = complete.FIELDS.tiled
 complete.FIELDS.prepared = complete.FIELDS.program
 
--- Functions that take a table of options, with the module and the name of the
--- table that lists these options.
+-- For functions that take a table of options, the modules and the names of the
+-- tables that list these options.
 local LAUNCH = "cute.lang.kernel OPTIONS "
 local OPTIONS = {
   launch = LAUNCH, compile = LAUNCH, trace = LAUNCH, profile = LAUNCH,
@@ -51,7 +52,8 @@ local OPTIONS = {
 local ATOMS = {make_mma_atom = {"mma"}, make_copy_atom = {"copy"},
                make_atom = {"mma", "copy"}}
 
--- Possible strings after `name =`, or as an argument of `name`.
+-- Possible strings for the option `name`, as in `name = "..."`, or as an
+-- argument of the function `name`.
 local WORDS = {
   device = "auto sim gpu", to = "host gpu", on_device = "gpu",
   arch = "sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a sm_100a sm_103a sm_120a",
@@ -73,8 +75,8 @@ end
 
 local function ask(v, key) return v[key] end
 
--- Returns field `key` of a value of cute by reading it; nil if the field is not
--- one of complete.FIELDS.
+-- Returns field `key` of a value of cute by reading it; nil if complete.FIELDS
+-- does not list the field.
 local function own_field(v, key)
   local mt = debug.getmetatable(v)
   local known = complete.FIELDS[type_of(mt)]
@@ -86,8 +88,9 @@ local function own_field(v, key)
   if ok then return found end
 end
 
---- Returns v[key] if it can be found in tables; returns nil if this would run a
--- function. If v[key] is a name of cute, its module is loaded.
+--- Returns v[key] if tables contain it; returns nil if finding it would run a
+-- function. If v[key] is a name of cute whose module is not loaded yet, loads
+-- the module.
 function complete.field(v, key)
   if type(v) == "userdata" then
     local found = rawget(debug.getmetatable(v) or {}, key)
@@ -167,15 +170,15 @@ end
 -- The text before the cursor
 ---------------------------------------------------------------------------
 
--- Returns the value of a name among the prompt's globals.
+-- Returns the value of a name, which is one of the prompt's globals.
 local function global(env, name)
   local v = rawget(env, name)
   if v == nil then v = complete.field(env, name) end
   return v
 end
 
--- Returns the key of an index "[1]" or "['a']" whose closing bracket is token
--- i; nil for other indices.
+-- Returns the key of an index such as "[1]" or "['a']", whose closing bracket
+-- is token i; nil if the index is another expression.
 local function key_at(list, i, text)
   local token = list[i - 1]
   if not (token and list[i - 2] and list[i - 2].text == "[") then return nil end
@@ -187,7 +190,7 @@ end
 local CLOSES = {[")"] = true, ["]"] = true, ["}"] = true}
 local OPENS = {["("] = true, ["["] = true, ["{"] = true}
 
--- Returns the innermost bracket that is still open after token i.
+-- Returns the index of the innermost bracket that is still open after token i.
 local function open_bracket(list, i)
   local depth = 0
   for k = i, 1, -1 do
@@ -206,9 +209,9 @@ end
 
 local value_at
 
--- Returns the value of the expression "(value)" whose closing parenthesis is
--- token i, in the form of value_at. For a call of a kernel, returns the class
--- of calls, without making the call.
+-- Returns the results of value_at for an expression that ends with the
+-- parenthesis at token i. The expression is "(value)" or a call of a kernel.
+-- For a call, the value is the class of calls; no call is made.
 local function closed_at(list, i, text, env)
   local open = open_bracket(list, i - 1)
   if not open then return false end
@@ -223,9 +226,9 @@ local function closed_at(list, i, text, env)
   return found and from == open + 1, v, open
 end
 
--- Returns the value of an expression such as "a.b[1].c" that ends at token i.
--- The results are: whether the value was found, the value, and the first token
--- of the expression.
+-- Finds the value of an expression such as "a.b[1].c" that ends at token i.
+-- Returns whether the value was found, the value, and the index of the
+-- expression's first token.
 function value_at(list, i, text, env)
   local path = {}
   while list[i] do
@@ -253,7 +256,8 @@ function value_at(list, i, text, env)
   return false
 end
 
--- Returns the token of the called name whose argument begins after token i.
+-- Returns the index of the name of the called function whose argument begins
+-- after token i.
 local function callee(list, i)
   if list[i] and list[i].name then return i end
   local k = open_bracket(list, i)
@@ -270,8 +274,8 @@ end
 -- Candidates
 ---------------------------------------------------------------------------
 
--- Returns the sorted names of a set or a list that begin with `word`. Names
--- with a leading underscore appear only after one was typed.
+-- Returns the sorted names in a set or list that begin with `word`. Names that
+-- begin with an underscore are included only if `word` does.
 local function fitting(set, word)
   local out = {}
   for k, v in pairs(set) do
@@ -291,8 +295,8 @@ local function words_of(text)
   return set
 end
 
--- Returns {option = its types} for the function of this name; nil if OPTIONS
--- lacks the function.
+-- Returns {option = its types} for the function with this name; nil if OPTIONS
+-- does not have it.
 local function options_of(name)
   local set, known = {}, OPTIONS[name]
   if not known then return nil end
@@ -321,7 +325,7 @@ local function members(head, word, env)
   end
 end
 
--- Returns the options that may begin a field of an options table, each to be
+-- Returns the options that may be typed next in a table of options, each to be
 -- followed by " = ".
 local function options(head, word)
   if not head:find "[{,]%s*$" then return nil end
@@ -375,8 +379,8 @@ local function atoms(kinds, word)
   return fitting(set, word)
 end
 
--- Returns the files that may complete a path in a string; files whose names
--- would need escapes are omitted.
+-- Returns the files that may complete a path in a string. Files whose names
+-- need escapes in a string are omitted.
 local function files(word)
   local folder, base = word:match "^(.*/)([^/]*)$"
   if not folder then folder, base = "", word end
@@ -391,7 +395,8 @@ local function files(word)
   return out, base
 end
 
--- Reports whether a function takes the name of an element type.
+-- Reports whether the function that is called at token `at` takes the name of
+-- an element type.
 local function takes_type(list, at, text, env)
   local found, f = value_at(list, at, text, env)
   local signature = found and type(f) == "function" and core.signature(f)
@@ -406,8 +411,8 @@ local function types(word)
   return fitting(set, word), require "cutelua.program.meaning".of_name
 end
 
--- Completes the string that is open after `head` and so far contains `word`.
--- Returns the candidates, the part of `word` that they complete, and a function
+-- Completes a string that begins after `head` and whose text so far is `word`.
+-- Returns the candidates, the part of `word` that they replace, and a function
 -- that describes a candidate.
 local function in_string(head, word, env)
   local list = tokens.of(head)
@@ -432,7 +437,7 @@ local function in_string(head, word, env)
 end
 
 --- Returns the value of "name", "a.b" or "a:b", if it can be found without
--- calls.
+-- running functions.
 ---@param name string
 ---@param env table the prompt's globals
 ---@return any
@@ -443,9 +448,9 @@ function complete.value(name, env)
   return v
 end
 
---- Returns the candidates for the end of a text: whole words; the part already
--- typed; its kind ("name", "option", "string", "comment"); and a function that
--- describes a candidate in one line, if known.
+--- Returns completions for the end of a text: the candidates, as whole words;
+-- the part already typed; its kind ("name", "option", "string", "comment");
+-- and, if possible, a function that describes a candidate in one line.
 ---@param text string
 ---@param env table the prompt's globals
 ---@return string[] list, string word, string place

@@ -1,8 +1,8 @@
---- Compares two versions of a kernel: cute.diff(k1, k2), of kernels that were
--- launched or compiled, of calls, prepared launches or programs.
+--- Compares two versions of a kernel: cute.diff(k1, k2). The arguments are
+-- kernels that were launched or compiled, calls, prepared launches or programs.
 --
---     print(cute.diff(old, new))  -- in short
---     print(cute.diff(old, new).cuda)  -- all lines: .ptx and .sass, too
+--     print(cute.diff(old, new))       -- a summary
+--     print(cute.diff(old, new).cuda)  -- all lines; also .ptx and .sass
 local asm = require "cutelua.text.asm"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -16,9 +16,9 @@ local diff = {}
 
 local Diff = {}
 
--- The largest number of changed lines of CUDA C to show.
+-- The largest number of changed CUDA C lines that are shown.
 local MOST_LINES = 16
--- The largest number of instructions with changed counts to show.
+-- The largest number of instructions with changed counts that are shown.
 local MOST_NAMES = 6
 
 ---------------------------------------------------------------------------
@@ -30,8 +30,8 @@ local function class_of(x)
   return type(mt) == "table" and sign.classes[mt] and rawget(mt, "__name")
 end
 
--- Returns the program of a kernel, a call or a prepared launch; returns a
--- program unchanged.
+-- Returns the program of a kernel, a call or a prepared launch. A program is
+-- returned as it is.
 local function program_of(x)
   local class = class_of(x)
   if class == "program" then return x end
@@ -54,8 +54,8 @@ local function arch_of(program)
   return program.arch or last and last.arch or devices.ARCH
 end
 
---- Returns the CUDA C of a program without the comment lines that name its
--- source.
+--- Returns the CUDA C of a program, without the comments that name source
+-- lines.
 ---@param program table
 ---@return string
 function diff.cuda(program)
@@ -75,7 +75,8 @@ local function ptx_of(program)
   return c and c.ptx and c.ptx:gsub("\n%s*//[^\n]*", "")
 end
 
--- Returns the instructions, one per line; nil without a disassembler.
+-- Returns a program's machine instructions, one per line; nil if there is no
+-- disassembler.
 local function sass_of(program)
   local c = compiled(program)
   if not (c and c.cubin) then return nil end
@@ -153,8 +154,8 @@ local function instruction_text(a, b)
     or a == b and ", the same" or ", different operands or order")
 end
 
--- Returns text that compares the SASS of two versions; without a disassembler,
--- text that compares the numbers of instructions.
+-- Returns text that compares the SASS of two versions. Without a disassembler,
+-- it compares only the numbers of instructions.
 local function sass_text(d)
   local text = instruction_text(sass_of(d.before), sass_of(d.now))
   if text then return text end
@@ -178,8 +179,8 @@ local COUNTERS = {{"bytes", "bytes of memory"}, {"sectors", "sectors"},
                   {"conflicts", "bank conflicts"},
                   {"instructions", "instructions run"}}
 
--- Adds the numbers that differ between a and b to `out`, as text, and the names
--- of equal numbers to `same`.
+-- Compares the numbers `names` of a and b. Numbers that differ are added to
+-- `out` as text; numbers that are equal are added to `same`.
 local function add_numbers(out, same, names, a, b)
   for _, n in ipairs(names) do
     local x, y = a[n[1]], b[n[1]]
@@ -197,8 +198,8 @@ local function add_same(out, same)
   end
 end
 
---- Returns the numbers in which two runs (see cute.lang.history) differ, as
--- lines. The last line holds the unchanged numbers.
+--- Returns lines about the counters of two runs (see cute.lang.history): one
+-- for each counter that differs, and a last line with the unchanged counters.
 ---@param a table?
 ---@param b table?
 ---@return string[] out
@@ -250,11 +251,11 @@ function Diff.__tostring(d)
   return table.concat(out, "\n")
 end
 
---- Compares two versions of a kernel. The result's text shows changes of the
--- CUDA C, of the compiler's registers and instructions (where NVRTC is
--- installed), and of the counters of their last runs. .cuda, .ptx and .sass
--- (where nvdisasm is installed) are whole texts with changed lines marked, or
--- false without a compiler.
+--- Compares two versions of a kernel. As text, the result shows changes of the
+-- CUDA C, of the compiler's registers and instructions (if NVRTC is installed),
+-- and of the counters of their last runs. Its fields .cuda, .ptx and .sass are
+-- whole texts in which changed lines are marked. .ptx and .sass are false if
+-- there is no compiler. .sass also needs nvdisasm.
 ---@param before table a kernel that ran, a call, a prepared launch, a program
 ---@param now table
 ---@return table

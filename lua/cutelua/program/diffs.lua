@@ -24,7 +24,7 @@ local SPEC = {
   },
 }
 
--- Divides words into the options of the command, and the scripts with their
+-- Divides the command's words into its options, and the two scripts with their
 -- arguments.
 local function divide(words)
   local i = 1
@@ -34,8 +34,8 @@ local function divide(words)
   return table.move(words, 1, i - 1, 1, {}), table.move(words, i, #words, 1, {})
 end
 
--- Runs a script. Returns its exit code, its programs by the kernel's name, and
--- the names in the order of their launches.
+-- Runs a script. Returns its exit code, its programs by kernel name, and the
+-- kernel names in the order of launches.
 local function programs_of(opt, run, words)
   local by, names = {}, {}
   history.watcher = function(p)
@@ -48,8 +48,8 @@ local function programs_of(opt, run, words)
   return code, by, names
 end
 
--- Prints the differences of two versions; adds them to the record, if there is
--- one.
+-- Prints the differences of two versions of a script. Adds them to the record,
+-- if there is a collector.
 local function compare(before, now, names, collector)
   for _, name in ipairs(names) do
     local d = before[name] and diff.diff(before[name], now[name])
@@ -64,7 +64,7 @@ local function compare(before, now, names, collector)
   end
 end
 
--- Runs both versions; returns an exit code.
+-- Runs both versions and compares them; returns an exit code.
 local function both(opt, run, words)
   local collector = opt.collector
   if collector then collector:watch() end

@@ -1,12 +1,11 @@
---- Times of launches that a watcher of cute.lang.history observes: events of a
--- GPU before and after each launch.
+--- Measures the times of launches on a GPU that a watcher of cute.lang.history
+-- observes, by events before and after each launch.
 local events = {}
 
---- Launches a prepared launch on a GPU, and records an event before and after
--- the launch.
+--- Starts a prepared launch on a GPU, and records an event before and after it.
 ---@param p table a prepared launch
 ---@param launch userdata
----@param stream? userdata where it runs, instead of p's
+---@param stream? userdata stream to use instead of p's
 function events.timed_launch(p, launch, stream)
   local dev = p.device.dev
   local from = not dev:capturing() and dev:event()
@@ -18,9 +17,9 @@ function events.timed_launch(p, launch, stream)
   p.events = {from, to}
 end
 
---- Returns the duration of a recorded launch, in seconds. If the launch is
--- still running on a GPU, first waits until it is done. Returns nil if no
--- watcher was set.
+--- Returns the duration of a recorded launch in seconds. Waits if the launch is
+-- still running on a GPU. Returns nil if no watcher was set when it was
+-- launched.
 ---@return number?
 function events.seconds(last)
   if last.events then

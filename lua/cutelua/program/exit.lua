@@ -1,4 +1,4 @@
---- Lets os.exit end a script without ending the program.
+--- Makes os.exit end a script without ending the program.
 local exit = {}
 
 --- The value that a watched os.exit raises. No pcall catches it.
@@ -8,8 +8,8 @@ local STOP <const> = exit.STOP
 -- The function that receives the exit code of a watched os.exit.
 local told
 
--- Raises STOP again if a function (pcall, xpcall, resume) caught it; returns
--- all other results of the function.
+-- Raises STOP again if a function such as pcall, xpcall or coroutine.resume
+-- caught it. Otherwise returns the function's results.
 local function past(ok, e, ...)
   if not ok and rawequal(e, STOP) then error(STOP, 0) end
   return ok, e, ...
@@ -18,7 +18,7 @@ end
 local pcall, xpcall, resume = pcall, xpcall, coroutine.resume
 
 -- Functions that are replaced while a script is watched: {table, name, original
--- value, value while watching}.
+-- function, replacement}.
 local REPLACED = {
   {os, "exit", os.exit, function(how)
     told(how == true and 0 or how == false and 1 or math.tointeger(how) or 0)
@@ -38,14 +38,14 @@ local function replace(which)
   for _, one in ipairs(REPLACED) do rawset(one[1], one[2], one[which]) end
 end
 
---- From now on, os.exit calls tell(code) and raises exit.STOP.
+--- Makes os.exit call tell(code) and raise exit.STOP, until exit.unwatch.
 ---@param tell fun(code: integer)
 function exit.watch(tell)
   told = tell
   replace(4)
 end
 
---- Ends the watch that exit.watch began.
+--- Restores the functions that exit.watch replaced.
 function exit.unwatch() replace(3) end
 
 return exit

@@ -1,4 +1,4 @@
---- cute.explain: the steps of an algebra call, for learning.
+--- cute.explain: prints the steps of calls of the layout algebra, for learning.
 --
 --     > cute.explain(function()
 --     >>   return cute.logical_divide(cute.layout "(4,6):(1,4)", {2, 3})
@@ -7,9 +7,9 @@ local core = require "cute.core"
 
 local explain = {}
 
---- Calls f and prints the steps of the layout algebra that it uses, such as the
--- result of each mode of a composition, or the modes that a complement adds.
--- Then prints f's results.
+--- Calls f and prints the steps of the layout algebra that f performs, such as
+-- the result of each mode of a composition, or the modes that a complement
+-- adds. Then prints f's results.
 ---@generic T
 ---@param f fun(): T the calls to explain
 ---@param out? fun(line: string) takes each line; print by default

@@ -1,5 +1,5 @@
---- `--fidelity`: prints, for each launch, which operations a GPU computes with
--- the same bits. Each kernel and grid is printed once.
+--- `--fidelity`: prints for each launch which operations a GPU computes with
+-- the same bits as the simulator. Each kernel is shown once for each grid.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local findings = require "cutelua.findings"
@@ -13,8 +13,8 @@ local fidelity = {}
 
 fidelity.FORMATS = {text = true, json = true}
 
---- Returns a function that prints the fidelity of a launch's report, unless it
--- printed the same program and grid before.
+--- Returns a function that prints the fidelity of a launch, unless it printed
+-- the same program and grid before.
 ---@param format string text or json
 ---@param out userdata a file
 function fidelity.printer(format, out)
@@ -30,10 +30,10 @@ function fidelity.printer(format, out)
   end
 end
 
---- Prints the fidelity of all launches from now on, which run on the simulator.
--- If the runner of launches has a function `fidelity`, as that of `cutelua
--- check` does, the runner prints the fidelity.
----@param format? string text (the default) or json, with which the script's
+--- Makes all later launches run on the simulator, and prints their fidelity. If
+-- a runner of launches is set that has a function `fidelity`, such as that of
+-- `cutelua check`, the runner prints it instead.
+---@param format? string text (the default) or json; with json, the script's
 -- output goes to standard error
 ---@return boolean? ok
 ---@return string? message
@@ -62,9 +62,9 @@ function fidelity.start(format)
   return true
 end
 
--- Reads --fidelity and --format at the beginning of the words after `run`.
--- Returns the index of the next word, whether --fidelity is among them, and
--- the format; nil and a message for a wrong format.
+-- Parses --fidelity and --format at the beginning of the arguments after `run`.
+-- Returns the index of the next word, whether --fidelity is given, and the
+-- format; nil and a message for an invalid format.
 local function options(words)
   local i, on, format = 1, false, nil
   while words[i] == "--fidelity" or words[i] == "--format" do
@@ -83,9 +83,10 @@ local function options(words)
   return i, on, format
 end
 
---- Takes --fidelity and --format from the beginning of the words after `run`.
--- Returns the other words, and without --fidelity the format of the findings;
--- nil after reporting invalid words.
+--- Removes --fidelity and --format from the beginning of the arguments after
+-- `run`. Starts --fidelity if it is given. Returns the other arguments. If
+-- --fidelity is not given, also returns the format of the findings. Reports
+-- invalid arguments and returns nil.
 ---@param words string[]
 ---@return string[]?
 ---@return string? format

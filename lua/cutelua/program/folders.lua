@@ -1,6 +1,6 @@
---- The folders of one user, according to the XDG Base Directory Specification.
--- Each function returns an absolute path, or nil if there is no home folder. No
--- folder is created.
+--- Returns the folders of a user, according to the XDG Base Directory
+-- Specification. Each function returns an absolute path, or nil if there is no
+-- home folder. No folder is created.
 local folders = {}
 
 local function of(base, below)

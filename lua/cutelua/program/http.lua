@@ -1,11 +1,12 @@
---- Answers HTTP 1.1 requests for the files of one folder: GET and HEAD. A name
--- that is not the name of a file in the folder is not found, so no request can
--- read other files.
+--- Answers HTTP 1.1 requests, GET and HEAD, for the files of one folder. A
+-- request can only name files of the folder itself; any other name is reported
+-- as not found.
 --
 --     local head, body = http.answer(request, {["index.html"] = read})
 --
--- A page of another site could let its own name resolve to this server and read
--- the answers. Therefore only requests to a loopback name are answered.
+-- A page of another site could make its own host name resolve to this server,
+-- and then read the answers. Therefore only requests whose Host is a loopback
+-- name are answered.
 --
 -- A page may use threads only if two headers isolate it from other pages
 -- (cross-origin isolation). All answers have them.
@@ -38,7 +39,7 @@ local function head(code, kind, size, more)
     .. "\r\n\r\n"):format(code, REASONS[code], kind, size, more or "", ALWAYS)
 end
 
---- Returns an answer with this status code whose body is a sentence.
+--- Returns an answer with this status code and a sentence as its body.
 ---@param code integer HTTP status code
 ---@param sentence string
 ---@param more? string further header lines
@@ -48,8 +49,8 @@ function http.refusal(code, sentence, more)
   return head(code, TYPES.txt, #text, more), text
 end
 
--- Returns the file that a target names: "/" is index.html. Returns nil for an
--- invalid target.
+-- Returns the name of the file that a request's target names; "/" names
+-- index.html. Returns nil for an invalid target.
 local function name_of(target)
   local path = target:match "^/([^?#]*)"
   if not path or path:find "%%%X" or path:find "%%%x%X" or path:find "%%%x?$"
@@ -62,8 +63,8 @@ end
 
 local OURS = {["127.0.0.1"] = true, ["localhost"] = true, ["[::1]"] = true}
 
--- Reports whether a request's field Host is a loopback name; nil if there is no
--- such field, or several.
+-- Reports whether the field Host of a request is a loopback name; nil if there
+-- is not exactly one such field.
 local function is_ours(request)
   local found
   for name, value in request:gmatch "\n([%w-]+):[ \t]*([^\r\n]*)" do
@@ -75,11 +76,11 @@ local function is_ours(request)
   return found and (OURS[found] or false)
 end
 
---- Returns the answer to a request, whose head ends in an empty line. For HEAD
--- the body is "".
+--- Returns the answer to a request. The head of the request ends in an empty
+-- line. For HEAD, the body is "".
 ---@param request string
----@param files table<string, fun(name: string): string?> readers of the
--- folder's files by name; nil: the file cannot be read
+---@param files table<string, fun(name: string): string?> functions that read
+-- the folder's files, by name; they return nil if the file cannot be read
 ---@return string head, string body
 function http.answer(request, files)
   local method, target, version =

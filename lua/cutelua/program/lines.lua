@@ -3,8 +3,8 @@ local report = require "cute.lang.report"
 
 local lines = {}
 
--- The largest number of edits to search for. If there are more, all lines count
--- as changed.
+-- The largest number of edits that the search finds. If two texts differ by
+-- more, all lines count as changed.
 local MOST = 1000
 
 --- Returns the lines of a text.
@@ -17,9 +17,10 @@ function lines.of(text)
   return out
 end
 
--- Runs the search of Myers (1986) for the fewest edits. Returns all[d] = the
--- ends of the furthest paths of d edits, by diagonal, and the least d that
--- reaches both ends. Returns nil if MOST edits are not enough.
+-- Searches for the fewest edits, by the algorithm of Myers (1986). Returns a
+-- table `all` and a number d. all[k] has the ends of the furthest paths of k
+-- edits, by diagonal; d is the least number of edits that reaches the ends of
+-- both texts. Returns nil if MOST edits are not enough.
 local function furthest(a, b, from, m, n)
   local at, all = {[1] = 0}, {}
   for d = 0, MOST do
@@ -38,8 +39,8 @@ local function furthest(a, b, from, m, n)
   end
 end
 
--- Adds to `out` the edits that turn lines a[from + 1 .. from + m] into b[from +
--- 1 .. from + n].
+-- Adds to `out` the edits that convert lines from + 1 to from + m of a into
+-- lines from + 1 to from + n of b.
 local function middle(out, a, b, from, m, n)
   local all, d = furthest(a, b, from, m, n)
   if not all then
@@ -67,7 +68,8 @@ local function middle(out, a, b, from, m, n)
   for i = #back, 1, -1 do out[#out + 1] = back[i] end
 end
 
---- Returns the edits from a to b: {{" ", line}, {"-", line}, {"+", line}, ...}.
+--- Returns the edits that convert a into b: {{" ", line}, {"-", line}, {"+",
+-- line}, ...}. Unchanged lines have " ".
 ---@param a string[]
 ---@param b string[]
 ---@return table[]
@@ -87,9 +89,9 @@ function lines.diff(a, b)
   return out
 end
 
--- Returns the edits that change lines. Old and new lines of a run of changes
--- alternate if there are more than `limit` changes in all, so that the first
--- ones include new lines.
+-- Returns the edits that remove or add lines. If there are more than `limit`,
+-- removed and added lines of each run alternate, so that the first `limit`
+-- edits include added lines.
 local function changed(edits, limit)
   local out, runs, run = {}, {}, nil
   for _, e in ipairs(edits) do
@@ -114,8 +116,9 @@ local function changed(edits, limit)
   return out
 end
 
---- Returns as text the changed lines, "- old" and "+ new" after `indent`, at
--- most `limit` of them, and how many were left out; nil if no line differs.
+--- Returns the changed lines as text, "- old" and "+ new", each after `indent`.
+-- At most `limit` lines are shown, followed by the number of the others.
+-- Returns nil if no line differs.
 ---@param a string
 ---@param b string
 ---@param indent string

@@ -40,8 +40,8 @@ local FLAGS = {["-i"] = "interactive", ["--watch"] = "watch",
   ["--version"] = "version", ["-v"] = "version", ["--help"] = "help",
   ["-h"] = "help"}
 
---- Parses the command line. Returns {steps = {{"-e", code}, ...}, script =
--- index of the script's name in argv, and flags by name}.
+--- Parses the command line. Returns a table: steps = {{"-e", code}, ...},
+-- script = the index of the script's name in argv, and the flags by name.
 ---@param argv table argv[0] is the program
 ---@return table? options, string? message
 function program.options(argv)
@@ -95,7 +95,7 @@ local function read_script(name)
   return text
 end
 
--- Makes `require` search the folder of a script first.
+-- Makes `require` search the folder of the script first.
 local function look_beside(name)
   local folder = name:match "^(.*/)" or "./"
   if name == "-" or folder:find "[;?]" then return end
@@ -130,11 +130,11 @@ local function set_arg(argv, at)
   return arg
 end
 
--- The largest number of reported names that are nil
+-- The largest number of notes about names that are nil.
 local MOST_NILS = 5
 
--- Reports whether a script may read its arguments: its text contains their
--- name, or it requires a module of the user, which may read them.
+-- Reports whether a script may read its arguments. It may if its text contains
+-- `arg` or `...`, or if it requires a module of the user, which may read them.
 local function reads_arguments(name)
   local text = name ~= "-" and files.read(name, nil, "plain")
   if not text or text:find "%f[%w_]arg%f[^%w_]"
@@ -149,7 +149,7 @@ local function reads_arguments(name)
   return false
 end
 
--- For each option of lessons, the code that has its effect in a script.
+-- For options that only lessons have, how to get the same effect in a script.
 local IN_SCRIPT = {
   device = "write device = \"sim\" or \"gpu\" in the launch's options",
   arch = "write device = \"sim:sm_80\" in the launch's options",
@@ -158,8 +158,8 @@ local IN_SCRIPT = {
     .. "kernel",
 }
 
--- Reports options after word number `at`, the name of a Lua script, if the
--- script reads no arguments.
+-- Reports options that follow word number `at`, the name of a Lua script, if
+-- the script reads no arguments and so ignores them.
 local function note_ignored(opt, words, at)
   if not opt.chunk or reads_arguments(words[at]) then return end
   for i = at + 1, #words do
@@ -172,7 +172,7 @@ local function note_ignored(opt, words, at)
   end
 end
 
--- Notes on calls without an effect, by kind.
+-- Notes on calls that have no effect, by kind of call.
 local NO_EFFECT = {
   called = "kernel NAME was called and never launched: write "
     .. "NAME(...):launch {grid = g, block = b}",
@@ -183,8 +183,8 @@ local NO_EFFECT = {
 }
 
 -- Reports calls of a script that had no effect, and names without a value that
--- it stored in fields. In a session, such as that of `cutelua check`, reports
--- only calls of kernels, because a script may be written just for the session.
+-- it stored in fields. In a session such as that of `cutelua check`, it reports
+-- only calls of kernels: other calls may have a purpose there.
 local function note_unlaunched(opt, session)
   local unused, notes = package.loaded["cute.lang.unused"], {}
   for key, call in pairs(unused and unused.places or {}) do
@@ -222,7 +222,8 @@ end
 
 -- ---- commands ----
 
--- Makes a command from a module whose main(words, opt) returns an exit code.
+-- Returns a command that runs main(words, opt) of a module. main returns an
+-- exit code.
 local function plain(module)
   return function(opt, words)
     local result
@@ -233,8 +234,8 @@ local function plain(module)
   end
 end
 
--- Runs the script whose name is word number `at`, with the words after it as
--- arguments.
+-- Runs the script whose name is words[at]. The elements after it are the
+-- script's arguments.
 local function run_script(opt, words, at)
   local arg = set_arg(words, at)
   return script_function(opt, words[at])(table.unpack(arg))
@@ -288,9 +289,9 @@ local function run_plain(opt, words)
   end)
 end
 
--- Makes a command that starts its script itself, perhaps several times, from a
--- module whose main(words, run, opt) returns an exit code. run(words) runs the
--- script words[1].
+-- Returns a command that runs main(words, run, opt) of a module. main returns
+-- an exit code. main calls run(words), perhaps several times, to run the script
+-- words[1].
 local function starter(module)
   return function(opt, words)
     local result
@@ -303,8 +304,9 @@ local function starter(module)
   end
 end
 
--- Reports options of a command that follow the script's name, and so are
--- arguments of the script, if the script reads no arguments.
+-- Reports arguments after the script's name that are options of the command, if
+-- the script reads no arguments. They have no effect, because they count as
+-- arguments of the script.
 local function note_behind(help, words, at)
   if not words[at + 1] then return end
   local foreign = require "cutelua.text.foreign"
@@ -321,8 +323,8 @@ local function note_behind(help, words, at)
   end
 end
 
--- Returns the verdict of a record, or "noted" if it is ok and has a note that
--- is not in the set `known` of messages.
+-- Returns the verdict of a record. If it is "ok" but the record has a note
+-- whose message is not in the set `known`, returns "noted" instead.
 local function verdict_of(record, known)
   for _, f in ipairs(record.verdict == "ok" and record.findings or {}) do
     if not known[f.message] then return "noted" end
@@ -330,8 +332,8 @@ local function verdict_of(record, known)
   return record.verdict
 end
 
--- Runs a command in a trial of changed texts (cutelua.findings.trials); returns
--- the verdict of its record, and the sizes of its launches.
+-- Runs a command on changed texts, for cutelua.findings.trials. Returns the
+-- verdict of its record, and the sizes of its launches.
 local function run_again(opt, command, words, request)
   local findings = require "cutelua.findings"
   local record
@@ -343,13 +345,15 @@ local function run_again(opt, command, words, request)
   return verdict_of(record, request.notes), own.collector.sizes
 end
 
--- Makes the command of that name that runs a script in a session, from a module
--- with these functions: options(words) finds the script (or returns nil and a
--- message), whole(own), if present, may do everything and return the exit code,
--- start(own) makes the session (or returns nil, a message and an exit code),
--- session:finish(code) ends it. If the module's field `repairs` is true, edits
--- of the script are tried after a bug; own.trial is then the time limit of a
--- trial.
+-- Returns the command of this name, which runs a script in a session. The
+-- module has these functions:
+--   options(words)  finds the script; or returns nil and a message
+--   whole(own)      optional: may do everything and return the exit code
+--   start(own)      makes the session; or returns nil, a message and an exit
+--                   code
+-- and the session has finish(code), which ends it. If the module's field
+-- `repairs` is true, edits of the script are tried after a bug. own.trial is
+-- the time limit of a trial, and nil outside of trials.
 local function session(command, module)
   local function run(opt, own, words)
     local main = require(module)
@@ -396,7 +400,7 @@ local function session(command, module)
   return whole
 end
 
--- Returns the command with a name similar to a word, or nil.
+-- Returns the command whose name is similar to a word, or nil.
 local function nearest_command(word)
   local names = {}
   for i, row in ipairs(program.commands) do names[i] = row[1] end
@@ -409,12 +413,12 @@ local function command_of(word)
   end
 end
 
---- Runs a command in this process; returns its exit code.
----@param opt table {texts: table<string, string>? scripts by name, instead of
--- files, guard: fun(f: function): function? returns the function that runs in
--- place of a script's}
+--- Runs a command within this process; returns its exit code.
+---@param opt table {texts: table<string, string>? texts of scripts by name, to
+-- use instead of files; guard: fun(f: function): function? returns the function
+-- to run instead of a script's main function}
 ---@param name string
----@param words string[] after the command's name
+---@param words string[] the words after the command's name
 ---@return integer
 function program.run(opt, name, words)
   opt.steps = {}
@@ -466,8 +470,9 @@ local function print_help(opt, words)
   return 2
 end
 
---- Commands by name, in the order of --help: their arguments, their effect, and
--- how they run. A script with such a name is started as ./tune.
+--- Commands in the order of --help: name, arguments, effect, and the function
+-- that runs them. A script whose name is that of a command must be written as
+-- ./tune.
 program.commands = {
   {"tune", "gemm --shapes M,N,K|FILE ...", "measures kernels for a product",
    run = plain "cutelua.tune"},
@@ -522,8 +527,9 @@ function program.help()
   return (HELP:gsub("COMMANDS", (table.concat(lines, "\n"):gsub("%%", "%%%%"))))
 end
 
--- Returns an exit code if a word is neither a file nor a command, but resembles
--- a command; reports that command. Returns nil if the word may be a script.
+-- If a word is neither a file nor a command, but resembles a command, reports
+-- this command and returns an exit code. Returns nil if the word may be a
+-- script.
 local function reject_near(word)
   if not word:find "^%a+$" or core.file_kind(word) then return nil end
   local near = nearest_command(word)
@@ -533,7 +539,8 @@ local function reject_near(word)
   return 2
 end
 
--- Runs `cutelua --watch ...`: each run gets the options without --watch.
+-- Runs `cutelua --watch ...`. The program is then run repeatedly, with the same
+-- options except --watch.
 local function watched(opt, argv)
   local name = opt.script and argv[opt.script]
   if not name or name == "-" or command_of(name) or opt.interactive then

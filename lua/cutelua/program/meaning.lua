@@ -1,5 +1,5 @@
---- Describes a completion candidate in one line: names of cute by their
--- comments, the user's values by their type. No code of the user runs for it.
+--- Describes completion candidates in one line: names of cute by their
+-- comments, the user's values by their type. It runs no code of the user.
 local comments = require "cutelua.doc.comments"
 local core = require "cute.core"
 local names = require "cutelua.doc.names"
@@ -13,13 +13,13 @@ local function summary(item)
   return text ~= "" and text or nil
 end
 
---- Describes a public name in one line; the name is written in full:
--- "cute.make_layout".
+--- Returns a one-line description of a public name that is given in full, such
+-- as "cute.make_layout".
 ---@param name string
 ---@return string?
 function meaning.of_name(name) return summary(names.exact(name)) end
 
--- Returns the name that comments use for the class of a value of cute:
+-- Returns the name of the class of a value of cute, as comments use it:
 -- "layout".
 local function class_of(v)
   local mt = debug.getmetatable(v)
@@ -35,7 +35,8 @@ local function parameters(f)
   return table.concat(list, ", ")
 end
 
---- Describes a value: a number is shown, a function with its parameters.
+--- Returns a short description of a value, such as the text of a number or the
+-- parameters of a function. Returns nil if there is none.
 ---@param v any
 ---@return string?
 function meaning.of_value(v)
@@ -59,7 +60,8 @@ function meaning.of_value(v)
   end
 end
 
---- Describes v.name by the comments of v's module or class, else by the value.
+--- Describes v.name by the comments of v's module or class or, without
+-- comments, by `value`.
 ---@param v any
 ---@param name string
 ---@param value any

@@ -1,16 +1,17 @@
 --- Saves and restores all state that a launch on the simulator changes: the
--- memory that it writes, and the record with which the next launch is compared.
--- A program can thus try a launch without effect, or repeat it.
+-- memory that it writes, and the simulator's record of the previous launch. A
+-- program can thus try a launch without lasting effects, or repeat it.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 
 local memory = {}
 
 --- Saves all state that a launch of a program with these arguments may change.
+-- Returns a function that restores the state.
 ---@param program table
 ---@param args table[] as core.sim_run takes them
 ---@param all? boolean also saves memory that the launch does not write
----@return fun(): integer restore puts the memory back, any number of times;
+---@return fun(): integer restore restores the state, any number of times;
 -- returns a checksum of the contents that it replaced
 function memory.keep(program, args, all)
   local kept, seen, front = {}, {}, core.sim_front()

@@ -1,22 +1,22 @@
---- Implements the TAB key: completes the common prefix of all candidates. If
--- there is nothing to add, it shows the candidates, one terminal page per
--- press, and then inserts them into the line one after another.
+--- Implements the TAB key. The first press completes the common prefix of all
+-- candidates. If this adds nothing, further presses show the candidates, one
+-- terminal page per press, and then insert them into the line one after
+-- another.
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
 
 local menu = {}
 menu.__index = menu
 
--- Least number of columns for the meanings of candidates. A narrower terminal
--- shows only their names.
+-- Least width, in columns, at which candidates are shown with their meanings.
+-- Narrower terminals show only the names.
 local LEAST = 24
 -- The largest width of the column of names.
 local WIDEST = 38
 -- The least number of rows of a page.
 local FEWEST = 4
 
---- Returns a new state of the menu, which is kept from one press of TAB to the
--- next.
+--- Returns a new menu. Its state is kept between presses of TAB.
 ---@param find? function candidates for a text; complete.find when absent
 ---@return table
 function menu.new(find)
@@ -37,8 +37,8 @@ local function widest(list, from, to)
   return width
 end
 
--- Returns lines with the names from number `from` on, arranged in columns that
--- are read downwards, and the index of the last name shown.
+-- Returns lines with names from number `from` on, in columns that are read
+-- downwards. Also returns the index of the last name shown.
 local function in_columns(list, from, columns, rows)
   local width = widest(list, from, #list)
   local across = math.max(1, (columns + 1) // (width + 2))
@@ -58,8 +58,8 @@ local function cut(text, width)
   return text:sub(1, (utf8.offset(text, width - 2) or width - 2) - 1) .. "..."
 end
 
--- Returns lines with one name and its meaning each, and the index of the last
--- name shown; nil if no meaning is known.
+-- Returns lines that show one name and its meaning each, and the index of the
+-- last name shown. Returns nil if no meaning is known.
 local function with_meaning(list, about, from, columns, rows)
   local last = math.min(#list, from - 1 + rows)
   local width = math.min(widest(list, from, last), WIDEST)
@@ -76,12 +76,12 @@ local function with_meaning(list, about, from, columns, rows)
   return known and out or nil, last
 end
 
--- Returns the next page of candidates as text, with the number of names that
--- are left.
+-- Returns the next page of candidates as text. If more candidates follow, its
+-- last line shows their number.
 local function page(self, columns, rows)
   rows = math.max(FEWEST, rows)
   local from, out, last = self.shown + 1, nil, nil
-  -- The last row shows the number of names that follow.
+  -- Leave the last row for the number of names that follow.
   if #self.list - self.shown > rows then rows = rows - 1 end
   if self.about then
     out, last = with_meaning(self.list, self.about, from, columns, rows)
@@ -109,8 +109,8 @@ local function put_in(self, candidate)
     or "")
 end
 
--- Replaces the candidate that was inserted last by the next or the previous
--- one.
+-- Replaces the candidate that was inserted last by the next candidate or, if
+-- step is -1, by the previous one.
 local function turn(self, text, step)
   local old = self.at and put_in(self, self.list[self.at]) or ""
   local n = #self.list
@@ -127,8 +127,8 @@ end
 -- input
 ---@param env table the globals
 ---@param columns integer terminal width
----@param rows integer most rows of a page
----@param back? boolean Shift-TAB: the previous candidate
+---@param rows integer largest number of rows of a page
+---@param back? boolean true for Shift-TAB, which inserts the previous candidate
 ---@return string? insert, string? show, integer? drop
 function menu:press(text, env, columns, rows, back)
   if self.list and self.text == text then

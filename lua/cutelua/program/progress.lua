@@ -3,12 +3,13 @@ local core = require "cute.core"
 
 local progress = {AFTER = 2, EVERY = 0.5}  -- seconds
 
--- Shows nothing; a run that calls this function can be stopped by Ctrl-C.
+-- Shows nothing. A run with a progress function, even this one, can be stopped
+-- by Ctrl-C.
 local function quiet() end
 
---- Returns a function that accepts the finished fraction (0 to 1) and shows it
--- from time to time on a line of its own. Closing the second result removes
--- that line.
+--- Returns a function that takes the finished fraction (0 to 1) and shows it in
+-- a separate line, at intervals of EVERY seconds. Closing the second result
+-- removes this line.
 ---@param name string the kernel's name
 ---@param write? fun(text: string) when absent: standard error, if it is a
 -- terminal
@@ -26,7 +27,7 @@ function progress.progress(name, write, now)
   now = now or core.clock
   local start, last, closed = now(), nil, false
   local function show(done)
-    -- If the launch runs again after the close, nothing is shown.
+    -- Show nothing if the launch runs again after the line was closed.
     if closed then return end
     local t = now() - start
     if t < progress.AFTER or last and t - last < progress.EVERY then return end

@@ -1,5 +1,6 @@
---- Reads typed lines: on a terminal with the line editor (cursor keys, history,
--- TAB), on an unknown terminal with a prompt only, elsewhere as plain input.
+--- Reads typed lines. On a terminal it uses the line editor (cursor keys,
+-- history, TAB). On a terminal of unknown type it only shows a prompt.
+-- Otherwise it reads plain input.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local menu = require "cutelua.program.menu"
@@ -11,8 +12,8 @@ reader.__index = reader
 
 --- Returns a reader of standard input.
 ---@param find? function candidates for a text, like complete.find
----@param context? fun(): string, table returns the lines typed before, and the
--- globals
+---@param context? fun(): string, table returns the earlier lines of an
+-- unfinished input, and the globals
 ---@return table
 function reader.new(find, context)
   local self = setmetatable({terminal = has_sys and core.isatty(0)}, reader)
@@ -34,7 +35,7 @@ function reader:read(prompt)
   return false
 end
 
---- Adds an entry to the history.
+--- Adds an entry to the history of the line editor.
 ---@param entry string
 function reader:add(entry)
   if self.editor then self.editor:add(entry) end

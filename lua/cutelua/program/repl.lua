@@ -1,10 +1,9 @@
 --- The prompt: reads Lua, runs it, prints values, and continues after errors.
 --
--- A local declared outside of every block would be lost at the end of the
--- input, so it becomes a global of the prompt (`repl.globalize`). Inside
--- functions and blocks a local stays a local. The text of every input is kept
--- under its chunk name "=(prompt):N", so that the tracer and reports can read
--- it.
+-- A local that is declared outside of every block would be lost at the end of
+-- its input, so it becomes a global of the prompt (`repl.globalize`). Inside
+-- functions and blocks, a local stays a local. The text of every input is kept
+-- under its chunk name "=(prompt):N", where the tracer and reports can read it.
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"
@@ -26,8 +25,8 @@ local repl = {}
 repl.__index = repl
 
 local HISTORY_SIZE = 2000
--- The largest number of bytes of a history entry: the line editor's search
--- takes quadratic time.
+-- The largest history entry in bytes. It is limited because the line editor's
+-- search takes quadratic time.
 local LONGEST = 4096
 local HELP = [[
 Type Lua; values are printed. An unfinished input continues in the next line.
@@ -56,15 +55,16 @@ repl.source = source.text
 local OPENS = {["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
   ["end"] = -1, ["until"] = -1}
 
--- Returns the edits that turn the declaration with `local` at token i into an
--- assignment to globals: {from, to, text} each. Returns none if the local has
--- to stay (a <close> variable).
+-- Returns the edits that turn the declaration at the token `local`, token i,
+-- into an assignment to globals: {from, to, text} each. Returns none for a
+-- <close> variable, which has to stay local.
 local function local_edits(list, i)
   local at = list[i].from
   local edits = {{at, at + 4, (" "):rep(5)}}
   local function text(k) return list[k] and list[k].text end
   if text(i + 1) == "function" then return edits end
-  -- Position where the declaration's last name, or that name's attribute, ends.
+  -- Position where the declaration's last name, or the attribute of this name,
+  -- ends.
   local last
   repeat
     i = i + 1
@@ -82,8 +82,8 @@ local function local_edits(list, i)
   return edits
 end
 
---- Turns the locals outside of every block into globals. Lines and columns stay
--- the same; text that is not complete Lua is returned unchanged.
+--- Turns locals outside of every block into globals. Line and column numbers
+-- stay the same. Text that is not complete Lua is returned unchanged.
 ---@param text string
 ---@return string
 function repl.globalize(text)
@@ -134,9 +134,9 @@ local function read_history(path)
   return list
 end
 
--- Adds an entry to the history file. Reads the file again before, so that two
--- prompts that run at the same time do not delete each other's entries. If the
--- folder cannot be written, the entry is not stored.
+-- Adds an entry to the history file. Reads the file again first, so that two
+-- prompts that run at the same time do not delete each other's entries. Does
+-- nothing if the folder cannot be written.
 local function write_history(path, entry)
   local list = read_history(path)
   if list[#list] == entry then return end
@@ -157,8 +157,8 @@ function repl:tell(failure)
   report.tell(errors.format(failure, self.opt))
 end
 
--- Calls f such that Ctrl-C interrupts f, and prints a failure of f. Returns the
--- results of f.
+-- Calls f so that Ctrl-C can interrupt it, prints a failure of f, and returns
+-- f's results.
 function repl:call(f, ...)
   local call = has_sys and sys.call or xpcall
   local out = table.pack(call(f, errors.capture, ...))
@@ -166,7 +166,7 @@ function repl:call(f, ...)
   return table.unpack(out, 1, out.n)
 end
 
---- Makes a prompt with its own globals on top of Lua's.
+--- Makes a prompt. Its own globals take precedence over Lua's.
 ---@param opt? {traceback: boolean?}
 function repl.new(opt)
   local self = setmetatable({opt = opt or {}, count = 0, failed = false,
@@ -192,9 +192,9 @@ function repl:preset()
   end
 end
 
---- Compiles an input: as an expression if it is one, else as statements. An
--- expression's chunk returns nil before its values, so that a call is not a
--- tail call and stays in the traceback.
+--- Compiles an input: as an expression if possible, else as statements. The
+-- chunk of an expression returns nil before the values. A call in it is
+-- therefore no tail call and stays in the traceback.
 ---@return function? chunk
 ---@return string? message
 ---@return boolean? unfinished
@@ -212,14 +212,14 @@ function repl:compile(text)
   return nil, message, unfinished ~= nil
 end
 
--- Reports whether a kernel was typed at the prompt or comes from a file of the
--- user, and not from a module of cute.
+-- Reports whether a kernel was typed at the prompt or is in a file of the user,
+-- rather than in a module of cute.
 local function is_users(kernel)
   return debug.getinfo(kernel.func, "S").source:find "^[@=][^%[]"
 end
 
 -- Records a kernel that was launched. If an earlier kernel had the same name,
--- the two are compared later.
+-- tell_changes later compares the two.
 function repl:note_run(program)
   local name, kernel = program.info.name, program.kernel
   local before = self.programs[name]
@@ -243,8 +243,8 @@ function repl:tell_changes()
   end
 end
 
--- Prints the documentation of a name: of the user's value, else of the public
--- name.
+-- Prints the documentation of a name: that of the user's variable, if there is
+-- one, else that of the public name.
 function repl:answer(name, code)
   return (self:call(function()
     require "cutelua.doc".answer(name, complete.value(name, self.env), code)
@@ -264,8 +264,8 @@ end
 -- Inputs that leave the prompt, unless the user has a variable of that name.
 local LEAVES = {exit = true, quit = true}
 
---- Reports whether an input leaves the prompt: `exit` or `quit`, perhaps with
--- parentheses.
+--- Reports whether an input leaves the prompt: it is `exit` or `quit`, with or
+-- without parentheses.
 ---@param text string
 ---@return boolean
 function repl:leaves(text)
@@ -318,7 +318,7 @@ function repl:eval(text)
 end
 
 -- Reads lines until they form a complete input. Returns nil at the end of
--- input, and false if the input was dropped.
+-- input, and false if Ctrl-C discarded the input.
 function repl:input(read)
   self.begun = ""
   local text = read "> "
@@ -333,8 +333,8 @@ function repl:input(read)
   return text
 end
 
--- Reads and runs inputs. Returns true if one of them leaves the prompt, and
--- nothing at the end of input.
+-- Reads and runs inputs. Returns true if an input leaves the prompt, and nil at
+-- the end of input.
 function repl:loop(read, remember)
   while true do
     local text = self:input(read)
@@ -347,8 +347,8 @@ function repl:loop(read, remember)
   end
 end
 
---- Reads and runs until the end of input. Returns an exit code, which is 1 if
--- anything failed and there is no terminal.
+--- Reads and runs inputs until the end of input. Returns an exit code: 1 if
+-- anything failed and input does not come from a terminal, else 0.
 ---@return integer
 function repl:run()
   local lines = reader.new(nil, function() return self.begun, self.env end)

@@ -4,14 +4,14 @@ local source = require "cute.lang.source"
 
 local script = {plain = scripts.plain}
 
--- Functions of Lua's libraries are kept here, so that a script that replaces
--- them does not affect this module.
+-- Functions of Lua's libraries, kept here because a script may replace the
+-- originals.
 local byte, getlocal, load, pcall = string.byte, debug.getlocal, load, pcall
 local TEMPORARY = byte "("
 
---- Returns the function that a text compiles to, or nil and the error. If text
--- is nested too deeply, Lua's own `load` would call the message handler after a
--- stack overflow, when too little stack is left for the handler.
+--- Returns the function that a text compiles to, or nil and the error. It calls
+-- `load` inside pcall: if text is nested too deeply, a message handler would
+-- run after the stack overflow, with too little stack left.
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
 ---@param env? table
@@ -29,9 +29,9 @@ function script.compile(text, chunk, env)
   return f, message
 end
 
--- Compiles a script whose locals the prompt should keep. A call after its last
--- line stores them, unless the script ends in a `return`. The semicolon
--- separates the call from an unfinished expression.
+-- Compiles a script whose locals the prompt keeps. A call after its last line
+-- stores them in `env`. Compilation fails if the script ends in a `return`. The
+-- semicolon separates the call from an unfinished expression.
 local function load_keeping(text, chunk, env)
   _G["cutelua keep"] = function()
     local i = 1
@@ -49,7 +49,7 @@ end
 -- has a syntax error.
 ---@param text string
 ---@param chunk string the chunk's name, with "@" or "="
----@param env? table receives the text's locals at its end
+---@param env? table receives the values of the text's locals when it ends
 ---@return function
 function script.load(text, chunk, env)
   local f, message = env and load_keeping(text, chunk, env), nil
@@ -59,7 +59,7 @@ function script.load(text, chunk, env)
 end
 
 --- Returns the function that a text compiles to. The text, which is in no file,
--- is kept, so that reports and traces can read it.
+-- is recorded so that reports and traces can read it.
 ---@param text string
 ---@param chunk string
 ---@param env? table

@@ -1,5 +1,5 @@
---- Formats values for the prompt: the part of each value that fits in a few
--- lines, with a note of the omitted parts.
+--- Formats values for the prompt: as much of each value as fits in a few lines,
+-- with a note about omitted parts.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local report = require "cute.lang.report"
@@ -9,15 +9,15 @@ local topics = require "cutelua.program.topics"
 
 local show = {}
 
--- The largest number of rows of a grid to show.
+-- The largest number of rows of a grid that are shown.
 local MOST_ROWS = 16
--- The largest number of cells of a layout to draw.
+-- The largest layout that is drawn, in cells.
 local MOST_CELLS = 256
--- The largest number of bytes of a GPU tensor to copy to the host.
+-- The largest GPU tensor that is copied to the host, in bytes.
 local MOST_BROUGHT = 1 << 20
--- The largest number of threads of a fragment to show.
+-- The largest number of threads that are shown for a thread-value layout.
 local MOST_THREADS = 8
--- The largest number of characters of a string to show.
+-- The longest string that is shown in full, in characters.
 local MOST_TEXT = 1 << 16
 
 ---------------------------------------------------------------------------
@@ -44,8 +44,8 @@ local function sorted_keys(t, n)
   return keys
 end
 
--- Formats a table: a short one, such as {8, {8, 8}}, in full; a larger one
--- abbreviated.
+-- Formats a table: a short one, such as {8, {8, 8}}, in full; a longer one with
+-- some fields omitted.
 local function show_table(t, depth)
   local parts, n = {}, #t
   local function item(v)
@@ -70,8 +70,8 @@ local function show_table(t, depth)
   return "{\n  " .. table.concat(parts, ",\n  ") .. "\n}"
 end
 
--- Formats a string: text unchanged; other bytes as "\x7fELF", with the number
--- of bytes.
+-- Formats a string: text unchanged; other bytes as in "\x7fELF", with their
+-- number.
 local function show_string(s)
   if utf8.len(s) and not s:find "[%z\1-\8\11-\31\127]" then
     if #s <= MOST_TEXT then return s end
@@ -104,8 +104,9 @@ local function cell(v)
   return tostring(v)
 end
 
--- Formats the cells at(i, j) of an m x n grid, as many as `rows` and `columns`
--- allow. Returns lines of text, and the numbers of rows and columns shown.
+-- Formats the cells at(i, j) of an m x n grid, as far as they fit in `rows`
+-- rows and `columns` columns of text. Returns lines of text, and the numbers of
+-- rows and columns of the grid that they show.
 local function grid(m, n, at, rows, columns)
   rows = math.min(m, rows)
   local most = math.min(n, math.max(1, columns // 2))
@@ -132,8 +133,8 @@ local function grid(m, n, at, rows, columns)
   return lines, rows, across
 end
 
--- Formats n values at(i) in one line, or in several if they do not fit. Returns
--- the lines and the number of values shown.
+-- Formats n values at(i), in several lines if necessary. Returns the lines and
+-- the number of values shown.
 local function row(n, at, columns)
   local shown, width = math.min(n, MOST_CELLS), 1
   local text = {}
@@ -163,8 +164,8 @@ end
 -- Layouts, tensors, fragments
 ---------------------------------------------------------------------------
 
--- Returns the extents of a layout's or tensor's modes, if there are one to
--- four; nil if an extent is unknown.
+-- Returns the extents of the modes of a layout or tensor of rank 1 to 4; nil
+-- for other ranks, or if an extent is unknown.
 local function extents(x)
   local rank = core.rank(x)
   if rank < 1 or rank > 4 then return nil end
@@ -192,8 +193,8 @@ local function show_layout(l, columns)
   return tostring(l) .. "\n" .. table.concat(lines, "\n")
 end
 
--- Formats the matrices t(i, j, rest...) of a tensor, one after another, in at
--- most MOST_ROWS rows.
+-- Formats the matrices t(i, j, rest...) of a tensor, one after another, until
+-- MOST_ROWS rows are shown.
 local function matrices(t, n, columns)
   local out, cut = {}, false
   local left = MOST_ROWS
@@ -213,8 +214,8 @@ local function matrices(t, n, columns)
   return out, cut
 end
 
--- Returns the tensor, or a copy on the host, if its elements can be read; nil
--- and the reason otherwise.
+-- Returns a tensor whose elements the host can read: t itself, or a copy of it.
+-- Returns nil and the reason if the elements cannot be read.
 local function readable(t, n)
   if t.memspace == "coord" then return t end
   if t.memspace ~= "host" then return nil, "exist only while a kernel runs" end
@@ -251,8 +252,8 @@ local function show_tensor(t, columns)
   return head .. "\n" .. table.concat(lines, "\n")
 end
 
--- Returns lines that list the elements of each thread of a thread-value layout,
--- for a tile with m rows.
+-- Returns lines that list the coordinates of each thread's elements, for
+-- thread-value layout tv of a tile with m rows. `what` is the first line.
 local function threads(what, tv, m, columns)
   local n = extents(tv)
   if not (n and #n == 2 and math.type(m) == "integer") then return {} end
@@ -307,8 +308,8 @@ end
 
 local function extent_text(e) return table.concat(e, " x "):gsub(" x 1", "") end
 
--- Returns the compiler's figures for a program as text; compiles the program if
--- there is a compiler.
+-- Returns the compiler's figures for a program as text, such as registers.
+-- Compiles the program if NVRTC is installed.
 local function resources_text(program)
   if not core.nvrtc_version() then return "registers: no NVRTC here" end
   local last = program.runs.last

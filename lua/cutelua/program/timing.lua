@@ -1,7 +1,7 @@
 --- `%time CODE` at the prompt: runs code repeatedly and prints the median time,
--- the quartiles, and the time of the first run, which traces and compiles.
--- Launches on the simulator are timed one by one; on a GPU, two events around
--- the code measure the time.
+-- the quartiles, and the time of the first run, which also traces and compiles.
+-- Launches on the simulator are timed one by one. On a GPU, the time between
+-- two events around the code is measured.
 local core = require "cute.core"
 local history = require "cute.lang.history"
 local show = require "cutelua.program.show"
@@ -12,13 +12,12 @@ local timing = {}
 local SECONDS = 0.5
 -- The least and the largest number of samples.
 local LEAST, MOST = 5, 1000
--- Seconds that a sample takes at least; faster code runs many times in one
+-- Least duration of a sample in seconds. Faster code runs several times in one
 -- sample.
 local SHORTEST = 1e-4
--- Seconds that a sample takes at least if it ends with a synchronisation of a
--- GPU.
+-- The same for a sample that ends with a synchronisation of a GPU.
 local ON_GPU = 1e-3
--- After this many seconds, fewer than LEAST samples are enough.
+-- After this many seconds, measuring stops even with fewer than LEAST samples.
 local LONGEST = 10
 
 -- ---- runs ----
@@ -36,8 +35,9 @@ local function opened()
   return list
 end
 
--- Returns a list, and a function for history.watcher that collects the seconds
--- of launches in the list, one row for each kernel and device.
+-- Returns a list, and a function for history.watcher. The function adds the
+-- seconds of each launch to the list, which has one row for each kernel and
+-- device.
 local function collector()
   local list, by_name = {}, {}
   return list, function(p, last)
@@ -55,8 +55,8 @@ local function collector()
   end
 end
 
--- Takes a sample: runs f n times. Returns the seconds of one run on the host
--- and on each GPU.
+-- Takes a sample: runs f n times. Returns the seconds of one run, measured on
+-- the host, and a list of the seconds measured on each GPU.
 local function sample(f, n, gpus)
   local from, to = {}, {}
   for i, gpu in ipairs(gpus) do
@@ -76,7 +76,7 @@ local function sample(f, n, gpus)
   return seconds, on_gpus
 end
 
---- Runs f until there are enough samples. Restores history.watcher at the end.
+--- Runs f until there are enough samples.
 ---@param f function
 ---@return table {first =, each = runs per sample, rows = {{name =, samples =}}}
 function timing.measure(f)
@@ -95,7 +95,8 @@ function timing.measure(f)
   for i, gpu in ipairs(gpus) do
     m.rows[i + 1] = {name = gpu:info().name, samples = {}}
   end
-  -- A watcher runs between launches, and its time would be measured, too.
+  -- On a GPU, no watcher runs: it would run between launches and be measured,
+  -- too.
   if gpus[1] then history.watcher = nil end
   for _, row in ipairs(launches) do row.samples = {} end
   if not launches[1] or gpus[1] then

@@ -4,8 +4,8 @@ local sign = require "cute.lang.signature"
 
 local topics = {}
 
--- Topics of the names of cute, and of the modules whose functions are fields of
--- cute.
+-- Topics of the names in cute. A topic also lists modules whose functions are
+-- fields of cute.
 local CUTE = {
   {"layouts", [[layout make_layout make_identity_layout make_ordered_layout
     make_layout_like make_layout_tv make_layout_image_mask
@@ -71,8 +71,8 @@ for _, title in ipairs {"types", "classes", "functions", "constants", "more"} do
   ORDER[#ORDER + 1] = title
 end
 
--- Returns the topic of field `name` of namespace t. If the field's value v is
--- nil, it will be loaded from `module`.
+-- Returns the topic of field `name` of namespace t. v is the field's value; it
+-- is nil if `module` is not loaded yet.
 local function topic(t, name, v, module)
   local cute = sign.namespaces[t] == "cute"
   if v ~= nil and sign.namespaces[v] then return "modules" end

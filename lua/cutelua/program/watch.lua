@@ -1,9 +1,10 @@
---- `cutelua --watch SCRIPT`: runs the script again whenever it, or a module
--- that it required from a file, is saved, and prints the differences from the
--- previous run.
+--- `cutelua --watch SCRIPT`: runs a script again whenever the script, or a
+-- module that it required from a file, is saved. It prints the differences from
+-- the previous run.
 --
--- Each run is a process of its own, so a crash ends only that run. The process
--- writes its modules and launches to a file (watch.child).
+-- Each run is a separate process, so a crash ends only that run. Before the
+-- process ends, it writes the names of its modules, and its launches, to a file
+-- (watch.child).
 local bytes = require "cute.lang.files"
 local core = require "cute.core"
 local diff = require "cutelua.program.diff"
@@ -17,16 +18,16 @@ local sys = require "cute.sys"
 
 local watch = {}
 
--- Seconds between checks whether files were saved.
+-- Seconds between two checks whether files were saved.
 local PAUSE = 0.1
 -- A file counts as saved if it did not change for this many seconds.
 local SETTLED = 0.05
--- The largest number of bytes of a run's output that are kept to compare.
+-- The largest number of bytes of a run's output that are kept for comparison.
 local MOST_OUTPUT = 1 << 20
--- The largest number of changed lines to show of the output, and of the CUDA C
--- of a kernel.
+-- The largest number of changed lines that are shown of the output, and of the
+-- CUDA C of each kernel.
 local MOST_LINES = 12
--- The largest number of bytes of a kernel's CUDA C that are kept to compare.
+-- The longest CUDA C of a kernel, in bytes, that is kept for comparison.
 local MOST_CUDA = 1 << 18
 
 ---------------------------------------------------------------------------
@@ -45,7 +46,7 @@ local function registers(program)
   return made and made.resources and made.resources.registers
 end
 
--- Returns the CUDA C of a launched program; nil if it is long or cannot be
+-- Returns the CUDA C of a launched program; nil if it is too long or cannot be
 -- emitted.
 local function cuda_of(program)
   local ok, text = pcall(diff.cuda, program)
@@ -70,8 +71,8 @@ local function write_report(path, files, kernels)
   f:write "}}\n"
 end
 
---- Writes a report of this process to a file: the files it required, and the
--- launches of each kernel.
+--- Records the files that this process requires, and its launches by kernel,
+-- and writes them to a file as a report.
 ---@param path string
 function watch.child(path)
   local files, kernels, by_name = {}, {}, {}
@@ -118,9 +119,9 @@ local function same(now, before)
   return true
 end
 
--- Reports whether files were saved since the stamps `before` were taken. If the
--- script does not exist, because an editor is replacing it, waits until it
--- exists again.
+-- Reports whether files were saved since their stamps `before` were taken.
+-- Waits until the files no longer change. While the script does not exist,
+-- because an editor is replacing it, nothing counts as saved.
 local function saved(files, before)
   local now = stamps(files)
   if same(now, before) or not now[files[1]] then return false end
@@ -148,13 +149,13 @@ local function say(text)
   end
 end
 
--- Runs the script once in a process of its own. Returns {output, code, seconds,
+-- Runs the script once in a separate process. Returns {output, code, seconds,
 -- report}, or nil if the run was stopped because a file was saved.
 local function run(words, path, files, before)
   os.remove(path)
   local start = core.clock()
   local child <close> = assert(sys.spawn(words))
-  child:finish()  -- the script's standard input is empty
+  child:finish()  -- gives the script an empty standard input
   local kept, size = {}, 0
   while true do
     if sys.poll({child}, PAUSE) then
@@ -182,7 +183,7 @@ local function kernels_of(r)
   return by_name
 end
 
--- Adds lines about changes of each kernel's launches since the previous run.
+-- Adds lines about each kernel whose launches changed since the previous run.
 local function kernel_lines(out, before, now)
   local old = kernels_of(before)
   for _, k in ipairs(now.report and now.report.kernels or {}) do
@@ -217,7 +218,8 @@ local function kernel_lines(out, before, now)
   end
 end
 
--- Returns a summary of a run and its differences from the last successful run.
+-- Returns a summary of a run, with its differences from the last successful
+-- run.
 local function summary(script, n, now, before)
   local head = ("-- run %d of %s: %s"):format(n, core.visible(script),
     show.seconds(now.seconds))
@@ -232,7 +234,7 @@ local function summary(script, n, now, before)
   return core.visible(table.concat(out, "\n"), true) .. "\n"
 end
 
--- Returns the files to watch after a run, the script first. If the run made no
+-- Returns the files to watch after a run, the script first. If the run wrote no
 -- report, these are the files known before.
 local function files_of(script, result, known)
   if not (result and result.report) then return known end
@@ -253,7 +255,7 @@ local function forever(words, script, path)
       n = n + 1
       say(summary(script, n, result, before))
       if result.code == 0 then before = result end
-      -- Files that this run required for the first time get a stamp now.
+      -- Files that this run was the first to require get their stamps only now.
       for _, file in ipairs(files) do
         if known[file] == nil then known[file] = sys.stamp(file) or false end
       end

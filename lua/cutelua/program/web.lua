@@ -1,6 +1,6 @@
---- `cutelua web`: serves the workshop's page on the loopback address, to
--- browsers on this computer only. A page served by HTTP may use threads; a page
--- opened from file:// may not.
+--- `cutelua web`: serves the workshop's page on the loopback address, so only
+-- to browsers on this computer. A page that is served by HTTP may use threads;
+-- a page opened from file:// may not.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local files = require "cute.lang.files"
@@ -23,8 +23,8 @@ local SPEC = {
   },
 }
 
--- Limits: seconds for receiving a request, seconds for sending its answer, and
--- number of connections at a time.
+-- SECONDS: time limit for receiving a request. ANSWER: time limit for sending
+-- its answer. CONNECTIONS: largest number of connections at a time.
 local SECONDS, ANSWER, CONNECTIONS = 10, 30, 64
 
 -- ---- the folder ----
@@ -48,8 +48,9 @@ local function folder_of(given)
     .. "[io]"):format(core.visible(table.concat(list, " nor in ")))
 end
 
--- Returns readers of the folder's files by name: plain files in the folder
--- itself, no links, and no names that begin with a dot.
+-- Returns functions that read the folder's files, by file name. Only plain
+-- files in the folder itself can be read: no links, and no names that begin
+-- with a dot.
 local function files_of(folder)
   return setmetatable({}, {__index = function(_, name)
     if name:find "^%." or name:find "[/%c]" then return nil end
@@ -64,16 +65,17 @@ end
 
 -- ---- connections ----
 
--- A connection has `socket`, `ends` (the time when it is closed in any case)
--- and `text` (the request so far); then `answer` (the bytes of the answer) and
--- `from` (the index of the next byte of `answer` to send). `sent` is true while
--- the peer still has to close the connection.
+-- A connection has `socket`, `ends` (the time at which it is closed in any
+-- case) and `text` (the bytes of the request so far). While the answer is being
+-- sent, it has `answer` (the bytes of the answer) and `from` (the index of the
+-- next byte to send). After that, `sent` is true until the peer closes the
+-- connection.
 
 local function answer(c, head, body)
   c.answer, c.from, c.ends = head .. body, 1, core.clock() + ANSWER
 end
 
--- Receives data on a connection; returns false when the connection has ended.
+-- Receives data on a connection; returns false if the peer has closed it.
 local function hear(c, folder)
   local text = c.socket:receive()
   if not text then return false end
@@ -89,8 +91,8 @@ local function hear(c, folder)
   return true
 end
 
--- Sends as much as the peer accepts now; returns false when the connection has
--- ended.
+-- Sends as many bytes as the peer accepts now; returns nil if the connection
+-- has ended.
 local function tell(c)
   c.from = c.socket:offer(c.answer, c.from)
   if c.from and c.from > #c.answer then
@@ -100,8 +102,8 @@ local function tell(c)
   return c.from
 end
 
--- Closes connections that take too long, and the oldest one if there are too
--- many.
+-- Closes connections that have exceeded their time limit, and the oldest
+-- connection if there are too many.
 local function tidy(list)
   local now, oldest = core.clock(), 1
   for i = #list, 1, -1 do
@@ -121,7 +123,7 @@ local function tidy(list)
   table.remove(list, oldest).socket:close()
 end
 
--- Serves forever; Ctrl-C raises.
+-- Serves forever. Ctrl-C raises an error.
 local function serve(listener, folder)
   local list = {}
   while true do
@@ -136,7 +138,7 @@ local function serve(listener, folder)
         table.insert(list, 1, {socket = socket, text = "",
           ends = core.clock() + SECONDS})
       end
-    -- The connection moves to the end of the list.
+    -- A connection that was served moves to the end of the list.
     elseif i then
       local c = table.remove(list, i - 1)
       local goes_on

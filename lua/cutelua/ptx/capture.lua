@@ -1,9 +1,9 @@
---- Folders of launches that libcutecapture recorded (see docs/ptx.md).
+--- Reads folders of launches that libcutecapture recorded (see docs/ptx.md).
 local core = require "cute.core"
 
 local capture = {}
 
---- The version of the folders that this program reads.
+--- The version of the folders' format that this program reads.
 capture.FORMAT = 1
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
@@ -17,8 +17,8 @@ local function size_of(path)
   return n
 end
 
--- Raises an error if a file of the folder has another size than when it was
--- recorded.
+-- Raises an error if a file of the folder does not have the size that it had
+-- when the folder was recorded.
 local function check_files(folder, files)
   local names = {}
   for name in pairs(files) do names[#names + 1] = name end
@@ -39,7 +39,7 @@ local function check_files(folder, files)
   end
 end
 
---- Reads LAUNCH.json of a folder, and checks the folder's files.
+--- Reads a folder's LAUNCH.json, and checks the sizes of the folder's files.
 ---@param ptx string FOLDER/module.ptx
 ---@param path string FOLDER/LAUNCH.json
 ---@return table a LAUNCH

@@ -1,18 +1,18 @@
---- Launches PTX on a GPU. The driver compiles the module's text and gets the
--- arguments of the simulator's launch.
+--- Launches PTX on a GPU. The driver compiles the module's text. The arguments
+-- are those of the launch on the simulator, converted for the driver.
 local core = require "cute.core"
 
 local card = {}
 
---- Name of the hidden variable with the workspace that the driver gives to
+--- Name of the hidden variable for the workspace that the driver passes to
 --- cooperative launches (core/ptx/calls.h).
 card.WORKSPACE = "grid workspace"
 
 --- Returns PTX in which no multiplication is contracted with an addition. The
 -- compiler contracts `add`, `sub` and `mul` of floats only if they have no
--- rounding modifier, so an added `.rn`, the default rounding, turns contraction
--- off. For pairs of f32, ptxas 13.0 ignores the modifier: an `or` after the
--- product prevents contraction there, and costs no instruction.
+-- rounding modifier. Adding `.rn`, the default rounding, thus prevents
+-- contraction. For pairs of f32, ptxas 13.0 ignores the modifier. There an `or`
+-- after the product prevents contraction; it costs no instruction.
 ---@param text string
 ---@return string
 function card.exact(text)
@@ -37,25 +37,26 @@ local function visible(text)
   return text
 end
 
---- Returns the newest version of PTX that a driver reads, as 10 times the major
--- plus the minor number.
+--- Returns the newest version of PTX that a driver supports, as 10 times the
+-- major number plus the minor number.
 ---@param cuda integer the CUDA version of the driver, 13000 for 13.0
 ---@return integer
 function card.newest(cuda)
   local major, minor = cuda // 1000, cuda % 1000 // 10
-  -- PTX 7.0 came with CUDA 11.0, PTX 8.0 with 12.0, PTX 9.0 with 13.0. For CUDA
-  -- 12.6 and later versions 12.x, the minor number of PTX is one less than
-  -- CUDA's.
+  -- PTX 7.0 came with CUDA 11.0, PTX 8.0 with CUDA 12.0, PTX 9.0 with CUDA
+  -- 13.0. From CUDA 12.6 on, the minor number of PTX 8 is one less than that of
+  -- CUDA 12.
   if major == 12 and minor >= 6 then minor = minor - 1 end
   return (major - 4) * 10 + minor
 end
 
---- Returns a module's text for a driver. If the text's version is newer than
--- the driver reads, lowers the line `.version`, and also returns the version.
--- The driver accepts such text if no instruction is newer.
+--- Returns the text of a module for a driver. If the text has a newer version
+-- than the driver supports, its line `.version` is lowered, and the original
+-- version is returned, too. The driver accepts such text if it contains no
+-- newer instruction.
 ---@param text string
 ---@param cuda integer
----@param contract? boolean lets the compiler contract products and sums
+---@param contract? boolean true to let the compiler contract products and sums
 ---@return string text, string? lowered
 function card.text(text, cuda, contract)
   text = visible(contract and text or card.exact(text))
@@ -69,16 +70,16 @@ function card.text(text, cuda, contract)
     newer and major .. "." .. minor or nil
 end
 
--- Converts v, {dtype, number} of the simulator's launch, for the driver: the
--- simulator passes the bits of an f64 as an integer.
+-- Converts v, {dtype, number} from a launch on the simulator, for the driver.
+-- The simulator passes an f64 as an integer with the same bits.
 local function scalar(v, kind, bits)
   if core.typename(v[1]) ~= "dtype" then return v end
   local name = kind == "f" and bits == 32 and "f32" or "i" .. bits
   return {core.find_dtype(name), v[2]}
 end
 
--- Returns the bytes of a structure, given the values of its fields. Integers of
--- 8 and 16 bits have 32 bits in a launch.
+-- Returns the bytes of a structure from the values of its fields. In a launch
+-- on the simulator, integers of 8 and 16 bits are passed with 32 bits.
 local function structure(p, values, fields)
   local bytes = ("\0"):rep(p.bits // 8 * p.count)
   for i, f in ipairs(fields) do
@@ -98,12 +99,13 @@ local function structure(p, values, fields)
   return bytes
 end
 
---- Returns the functions by which a program of PTX is launched on a GPU.
+--- Returns the functions and data with which a PTX program is launched on a
+-- GPU.
 ---@param text string the PTX
 ---@param entry table of core.ptx_entry
----@param passed table for each parameter a string of its bytes, a list of
--- its fields, {at = byte offset, bits = size, or 0 for that of the value}, or
--- false
+---@param passed table how each parameter is passed: a string of its bytes; a
+-- list of its fields, {at = byte offset, bits = size, or 0 for the size of the
+-- value}; or false for a single value
 ---@param variables table[] of core.ptx_variables
 ---@param smem integer bytes of dynamic shared memory
 ---@param opts {optimize: integer?, contract: boolean?} of Module:kernel
@@ -140,15 +142,16 @@ function card.new(text, entry, passed, variables, smem, opts)
     return f, why
   end
 
-  -- number of values of a launch that precede the values for variables
+  -- number of a launch's values before those for variables of the module
   local before = 0
   for i = 1, #entry.parameters do
     local how = passed[i]
     before = before + (type(how) == "string" and 0 or how and #how or 1)
   end
 
-  -- Returns the memory of the module's variable that is value i of a launch.
-  -- Returns nil for other values, and a message if the driver fails.
+  -- If value i of a launch stands for a variable of the module, returns the
+  -- variable's memory on the GPU. Returns nil for other values; returns nil and
+  -- a message if the driver fails.
   function made.place(dev, i)
     local v = variables[i - before]
     if not v or v.name == card.WORKSPACE then return nil end

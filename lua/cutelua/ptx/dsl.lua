@@ -1,12 +1,12 @@
---- Kernels that the CuTe DSL compiled: the PTX and the IR that it keeps in a
--- folder.
+--- Kernels that the CuTe DSL compiled, from the PTX and the IR that it keeps in
+-- a folder.
 --
 --     local gemm = cute.dsl "dump"
 --     gemm(a, b, c):launch()
 --
--- The IR contains the host function that launches the kernel. A call takes this
--- function's arguments, from which the module computes grid, block, cluster,
--- shared memory and the parameters of the PTX.
+-- The IR contains the host function that launches the kernel. A call of the
+-- kernel takes the host function's arguments. From these, the module computes
+-- grid, block, cluster, shared memory and the parameters of the PTX.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local host = require "cutelua.ptx.host"
@@ -31,8 +31,8 @@ local KEEP = "compile with CUTE_DSL_KEEP=ptx,ir and CUTE_DSL_DUMP_DIR set to a "
 local ARCHS = {"sm_90a", "sm_90", "sm_80", "sm_86", "sm_87", "sm_89", "sm_100a",
   "sm_100f", "sm_103a", "sm_120a"}
 
--- Returns the PTX beside cute_dsl_NAME_clean.mlir: NAME.ARCH.ptx, or the name
--- of the IR with the ending .ptx.
+-- Returns the path of the PTX beside cute_dsl_NAME_clean.mlir. It is
+-- NAME.ARCH.ptx, or has the name of the IR with the ending .ptx.
 local function ptx_beside(path)
   local folder, name = path:match "^(.*/)([^/]*)$"
   folder, name = folder or "", name or path
@@ -48,7 +48,7 @@ local function ptx_beside(path)
        core.visible(base), KEEP)
 end
 
--- Returns the path of the only IR in a folder.
+-- Returns the path of the only IR file in a folder.
 local function only(folder)
   local found = {}
   for _, name in ipairs(core.folder_names(folder) or {}) do
@@ -65,7 +65,7 @@ local function only(folder)
   return folder:gsub("/*$", "/") .. found[1]
 end
 
--- Returns the text of a file with IR.
+-- Reads and parses a file with IR. Returns the IR and its host function.
 local function ir_of(path)
   local text, why = files.read(path)
   if not text then
@@ -98,10 +98,10 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns `tuple`, the shape or strides of a parameter's type, with its leaves
--- replaced by the extents or strides `numbers` of an argument. Raises an error
--- if the number of leaves differs, or if one of the numbers does not fit its
--- leaf. kind: "extent" or "stride".
+-- Returns a copy of `tuple`, the shape or strides of a parameter's type, in
+-- which `numbers`, the extents or strides of an argument, replace the leaves.
+-- Raises an error if the number of leaves differs, or if a number does not fit
+-- its leaf. kind: "extent" or "stride".
 local function fit(tuple, numbers, what, kind)
   local leaves, out = mlir.leaves(tuple), {}
   if #leaves ~= #numbers then
@@ -122,8 +122,8 @@ local function fit(tuple, numbers, what, kind)
   return mlir.with_leaves(tuple, out)
 end
 
--- Raises an error unless the static strides of modes with more than one element
--- are those of the tensor.
+-- Raises an error if a static stride of the IR differs from the tensor's
+-- stride. Modes with a single element may have any stride.
 local function check_strides(layout, extents, strides, what)
   for i, leaf in ipairs(mlir.leaves(layout.stride)) do
     local n = strides[i]
@@ -134,14 +134,14 @@ local function check_strides(layout, extents, strides, what)
   end
 end
 
--- Reports whether a tensor may have elements of type `own` where the IR has
--- those of type `want`. The IR's integers have no sign.
+-- Reports whether a tensor with elements of type `own` may be passed where the
+-- IR has elements of type `want`. Integer types of the IR have no sign.
 local function same_elements(want, own)
   return want == own or want.name:find "^i"
     and own.name == want.name:gsub("^i", "u")
 end
 
--- Returns the value that tensor x has as a parameter of the host's function.
+-- Returns tensor x as a value of a parameter of the host function.
 local function tensor_value(t, x, what)
   if core.typename(x) ~= "tensor" then
     core.fail("bad-argument", ("%s must be a tensor, not %s"):format(what,
@@ -164,7 +164,7 @@ local function tensor_value(t, x, what)
   return {memory = x, layout = layout}
 end
 
--- Returns the value that scalar x has as a parameter of the host's function.
+-- Returns scalar x as a value of a parameter of the host function.
 local function scalar_value(t, x, what)
   local kind, bits = t.text:match "^([if])(%d+)$"
   if type(x) == "boolean" then x = x and 1 or 0 end
@@ -181,8 +181,8 @@ local function is_memory(t)
   return t.name == "cute.memref" or t.name == "cute.ptr"
 end
 
--- Returns the values of the host function's parameters. Its stream is not among
--- the user's arguments.
+-- Returns the values of the host function's parameters. The user passes no
+-- argument for the parameter that is a stream.
 local function host_values(k, args)
   local out, at = {}, 0
   for i, p in ipairs(k.host.parameters) do
@@ -210,8 +210,9 @@ local function need(v, what)
   return v
 end
 
--- Appends a field {value, type, bytes} for each dynamic leaf of a tuple to a
--- list. `tuple` is the type's tuple, `value` that of argument v.
+-- Appends a field {value, type, bytes} to a list for each dynamic leaf of
+-- `tuple`, which is part of a parameter's type. `value` is the same tuple in
+-- argument v.
 local function add_leaves(list, tuple, value, v, what)
   local values
   for i, leaf in ipairs(tuple and mlir.leaves(tuple) or {}) do
@@ -223,9 +224,9 @@ local function add_leaves(list, tuple, value, v, what)
   end
 end
 
--- Returns the list of the fields {value, type, bytes} of a parameter of the
--- kernel; the list is empty if the PTX has no such parameter. A tensor map has
--- no fields: its map is the second result.
+-- Returns the list of fields {value, type, bytes} of a kernel parameter. The
+-- list is empty if the PTX has no such parameter. A tensor map has no fields:
+-- it is returned as the second result.
 local function fields_of(t, v, what)
   local list = {}
   if t.name:find "tma" and t.name:find "atom" then
@@ -253,7 +254,7 @@ local function fields_of(t, v, what)
   return list
 end
 
--- Sets the byte offsets of fields; returns the number of bytes of the
+-- Sets the byte offset of each field; returns the number of bytes of the
 -- structure.
 local function place(list)
   local at, align = 0, 1
@@ -265,7 +266,8 @@ local function place(list)
   return (at + align - 1) // align * align
 end
 
--- Returns the PTX argument for a kernel parameter.
+-- Returns the PTX argument for kernel parameter p: made of its fields `list`,
+-- or of tensor map `made`.
 local function argument(p, list, made)
   if made then return {tensor = made.memory, map = map.encode(made)} end
   if not p.array then
@@ -284,7 +286,8 @@ local function argument(p, list, made)
   return fields
 end
 
--- Returns the PTX arguments of a launch that host.run returned.
+-- Returns the PTX arguments for a launch, which is an element of host.run's
+-- result.
 local function arguments_of(k, launch)
   local out, at = {}, 0
   for i, p in ipairs(k.kernel.parameters) do
@@ -315,7 +318,7 @@ end
 -- Kernels
 ---------------------------------------------------------------------------
 
--- Runs the host function with the arguments of a call; returns the launches
+-- Runs the host function with the arguments of a call. Returns the launches
 -- that it makes.
 local function launches_of(k, args)
   local name = k.host.name
@@ -345,8 +348,9 @@ local function launch_of(k, args)
     .. "not launch kernel %s", k.kernel.name)
 end
 
--- Returns the integers in `list`, a field of a launch such as its grid. Raises
--- an error if the reader of the IR could not compute one of them.
+-- Returns the integers of a field of a launch, such as its grid. Raises an
+-- error if one of them is unknown, because the reader of the IR could not
+-- compute it.
 local function known(k, list, name)
   local out = {}
   for i, v in ipairs(list) do
@@ -360,8 +364,8 @@ local function known(k, list, name)
   return out
 end
 
--- Returns the options of a launch: those that the user gave, and those of the
--- IR.
+-- Returns the options of a launch: those that the user gave, completed by those
+-- in the IR.
 local function options_of(k, given, opts)
   local made = {}
   for name, v in pairs(opts or {}) do made[name] = v end
@@ -378,8 +382,8 @@ local function options_of(k, given, opts)
   return made
 end
 
--- Raises an error if the IR computes another grid for these arguments than the
--- one of a prepared launch.
+-- Raises an error if, for these arguments, the IR computes a grid that differs
+-- from the grid of a prepared launch.
 local function check_grid(k, given, grid)
   local l, want = launch_of(k, given), {}
   for i, v in ipairs(l.grid or {}) do want[i] = v.n or grid[i] end
@@ -416,11 +420,11 @@ end
 ---@return cute.Tensor
 function Module:variable(name) return self.ptx:variable(name) end
 
--- Returns the bytes of dynamic shared memory: the user's number, or that of the
--- host function.
+-- Returns the number of bytes of dynamic shared memory: the user's number or,
+-- without one, that of the host function.
 local function smem_of(self, name, given)
   if given then return given end
-  -- the host's instructions, by the name of their first result
+  -- instructions of the host function, by the name of their first result
   local made, config = {}, nil
   mlir.each(self.host.body, function(i)
     made[i.results[1] or ""] = i
@@ -444,8 +448,8 @@ local function smem_of(self, name, given)
     .. "constant in the IR\n  pass the number of bytes: {smem = ...}")
 end
 
--- Returns a kernel. It takes the arguments of the host's function, or with
--- `all` a launch of this function.
+-- Returns a kernel that takes the arguments of the host function. With `all`,
+-- it takes one launch of the host function instead.
 local function kernel_of(self, name, opts, all)
   local entry = core.ptx_entry(self.ptx.module, name)
   local kernel = self.ir.kernels[entry.name]
@@ -459,10 +463,10 @@ local function kernel_of(self, name, opts, all)
                lines = opts and opts.lines}
   return ptx.made(self.ptx, entry.name, own, {
     takes = all and 1 or self.takes,
-    -- In the DSL's code, all lanes of a warp execute a TMA store: no lane is
-    -- elected. The code also uses the registers of a tcgen05.ld before
-    -- tcgen05.wait::ld. Warps of a warpgroup with different tasks each set the
-    -- same number of registers, in branches of their own.
+    -- Rules for code of the DSL. All lanes of a warp execute a TMA store,
+    -- without electing one. Registers of a tcgen05.ld are used before
+    -- tcgen05.wait::ld. Warps of a warpgroup with different tasks set the same
+    -- number of registers, each in a separate branch.
     rules = {store_once = true, loads_ordered = true, setmaxnreg_alike = true},
     expand = function(...)
       local l = launch_of(k, table.pack(...))
@@ -476,8 +480,10 @@ local function kernel_of(self, name, opts, all)
     end})
 end
 
---- Returns a kernel, which takes the arguments of the host's function.
----@param name? string of the kernel; may be left out if there is one kernel
+--- Returns a kernel of the PTX. The kernel takes the arguments of the host
+-- function.
+---@param name? string name of the kernel; may be left out if there is one
+-- kernel
 ---@param opts? table {smem, lines} as for PTX
 function Module:kernel(name, opts)
   local names = self:entries()
@@ -488,8 +494,8 @@ function Module:kernel(name, opts)
   return kernel_of(self, name or names[1], opts)
 end
 
---- Reports whether the host's function may launch more than one kernel: it has
--- a launch in a loop, or several launches.
+--- Reports whether the host function may make more than one launch: it has
+-- several launches, or a launch in a loop.
 ---@return boolean
 function Module:several()
   local places = 0
@@ -510,9 +516,9 @@ end
 local Calls = {}
 Calls.__index = Calls
 
---- Launches the kernels in the host function's order. Returns the results of
--- the last launch, or of the first that fails.
----@param opts? table of each launch
+--- Launches the kernels in the order of the host function. Returns the results
+-- of the last launch, or of the first launch that fails.
+---@param opts? table options of each launch
 function Calls:launch(opts)
   local ok, why
   for _, c in ipairs(self) do
@@ -522,9 +528,9 @@ function Calls:launch(opts)
   return ok, why
 end
 
---- Checks each launch, then launches it. Returns the first verdict with a
--- fault, else the last verdict.
----@param opts? table of each check
+--- Checks each launch, then runs it. Returns the first verdict with a fault, or
+-- else the last verdict.
+---@param opts? table options of each check
 ---@return table verdict
 function Calls:check(opts)
   local verdict
@@ -536,8 +542,8 @@ function Calls:check(opts)
   return verdict
 end
 
---- Returns a function that takes the arguments of the host's function. Its
--- result is a list of the calls of kernels that this function makes, with
+--- Returns a function that takes the arguments of the host function. It returns
+-- a list of the kernel calls that the host function makes; the list has the
 -- methods launch and check.
 ---@param opts? table {smem, lines} as for PTX
 ---@return function
@@ -554,7 +560,7 @@ function Module:calls(opts)
   end
 end
 
---- Reads the IR that the CuTe DSL wrote, and the PTX beside it.
+--- Reads IR that the CuTe DSL wrote, and the PTX beside it.
 ---@param path string a folder, or its file cute_dsl_NAME_clean.mlir
 ---@return cute.DslModule
 function dsl.module(path)
@@ -569,11 +575,12 @@ function dsl.module(path)
     module = module.module, host = f, takes = takes}, Module)
 end
 
---- Returns the kernel that the CuTe DSL compiled: reads the IR that it kept and
--- the PTX beside it. The kernel takes the arguments of the @cute.jit function;
--- grid, block, cluster and shared memory come from the IR. If the function
--- launches several times, the call of its result is a list of the calls of
--- kernels, in order, with methods launch and check for all of them.
+--- Returns a kernel that the CuTe DSL compiled, from the IR that the DSL kept
+-- and the PTX beside it. The kernel takes the arguments of the @cute.jit
+-- function. Grid, block, cluster and shared memory come from the IR. If the
+-- function launches several times, a call of the result returns a list of
+-- kernel calls, in order. The methods launch and check of the list apply to all
+-- calls.
 ---@param path string the folder CUTE_DSL_DUMP_DIR, or its file
 -- cute_dsl_NAME_clean.mlir if there are several
 ---@param opts? table {kernel: string names one of several kernels, smem:

@@ -1,20 +1,21 @@
---- Executes the host's function in the IR of the CuTe DSL, to find its
--- launches: grid, block, cluster, and the values of the kernel's parameters.
--- The result of an operation that is not known is {unknown = its name}; only a
--- launch that needs this value fails.
+--- Executes the host function in the IR of the CuTe DSL, to find its launches:
+-- grid, block, cluster, and the values of the kernel's parameters. If the
+-- result of an operation cannot be computed, it is {unknown = the operation's
+-- name}. Only a launch that needs this value fails.
 local core = require "cute.core"
 local mlir = require "cutelua.ptx.mlir"
 
 local host = {}
 
--- Returns {n = i} for each integer.
+-- Returns a list with {n = i} for each integer i of `list`.
 local function numbers(list)
   local out = {}
   for i, v in ipairs(list) do out[i] = {n = v} end
   return out
 end
 
--- Ends an instruction: its value is unknown for the reason `why`.
+-- Ends the execution of an instruction: its results are unknown for the reason
+-- `why`.
 local function give_up(why) error({unknown = why}, 0) end
 
 local function leaf_values(v)
@@ -34,7 +35,7 @@ end
 
 local function floordiv(a, b) return a // b end
 
--- Integer division of C, which truncates towards 0.
+-- Divides integers as C does: the quotient is truncated towards 0.
 local function truncated(a, b)
   local q = math.abs(a) // math.abs(b)
   return (a < 0) ~= (b < 0) and -q or q
@@ -73,8 +74,7 @@ local TUPLE = {tuple_add = BINARY.addi, tuple_sub = BINARY.subi,
   tuple_mul = BINARY.muli, tuple_div = truncated, tuple_mod = math.fmod,
   ceil_div = ceildiv}
 
--- Returns the mode of a tuple at the positions that the text "mode = [...]"
--- lists.
+-- Returns the mode of tuple v that the text "mode = [...]" selects.
 local function mode_of(v, text)
   local list = text:match "mode = %[(.-)%]"
   for i in (list or ""):gmatch "%d+" do
@@ -90,7 +90,7 @@ local function layout_of(v)
   give_up "a layout that is not known"
 end
 
--- Returns strides of a shape whose first mode is contiguous.
+-- Returns compact strides for a shape: the first mode is contiguous.
 local function compact(shape)
   local list, step = {}, 1
   for i, leaf in ipairs(mlir.leaves(shape)) do
@@ -100,8 +100,8 @@ local function compact(shape)
   return mlir.with_leaves(shape, list)
 end
 
--- Returns a tuple like a type's, with the values in `list` as its dynamic
--- leaves.
+-- Returns a copy of a type's tuple in which the values in `list` replace the
+-- dynamic leaves.
 local function filled(tuple, list)
   local at = 0
   local out = {}
@@ -125,7 +125,7 @@ local function dynamic_count(tuple)
   return n
 end
 
--- Returns the constant layout or tuple that an IR type stands for; nil for
+-- Returns the constant layout or tuple that an IR type denotes. Returns nil for
 -- types with dynamic leaves, and for types of tensors and pointers.
 local function constant(t)
   if not t then return nil end
@@ -212,8 +212,8 @@ RUN["cute.make_identity_layout"] = function(_, _, a)
   return {shape = a[1], stride = {basis = "identity"}}
 end
 
--- Returns the fields of a tensor that say where its elements are: in memory, or
--- nowhere if they are coordinates.
+-- Returns the fields of tensor v that say where its elements are: `memory`, or
+-- `coordinates` for a tensor of coordinates.
 local function place_of(v)
   if not (v.memory or v.coordinates) then
     give_up "a pointer that is not known"
@@ -255,7 +255,7 @@ local function binary(f, op)
 end
 for op, f in pairs(BINARY) do RUN["arith." .. op] = binary(f, op) end
 
--- Rounds floats to f32, because the host computes scales in f32.
+-- Rounds a number to f32, because the host function computes scales in f32.
 local function rounded(x) return (("<f"):unpack(("<f"):pack(x))) end
 
 local FLOAT = {
@@ -277,7 +277,7 @@ for op, f in pairs(TUPLE) do
   RUN["cute." .. op] = function(_, _, a, t)
     local x, y = leaf_values(a[1]), leaf_values(a[2])
     local out = {}
-    -- missing modes of the divisor are 1
+    -- Missing modes of the divisor have extent 1.
     if op == "ceil_div" then
       for k = #y + 1, #x do y[k] = 1 end
     end
@@ -291,8 +291,9 @@ for op, f in pairs(TUPLE) do
   end
 end
 
--- Returns strides of a list of extents. The mode with the smallest number in
--- `order` has stride `step`, the next one follows it, and so on.
+-- Returns strides for a list of extents. The mode with the smallest number in
+-- `order` has the stride `step`; the other modes follow it in the order of
+-- their numbers.
 local function ordered(extents, order, step)
   local modes, out = {}, {}
   for k = 1, #extents do modes[k] = k end
@@ -309,11 +310,13 @@ RUN["cute.make_ordered_layout"] = function(_, _, a)
 end
 
 -- Repeats a block, whose elements are contiguous, until it covers a shape. Each
--- mode of the result has a mode of the block, then the number of blocks.
+-- mode of the result consists of a mode of the block and the number of blocks
+-- along it.
 RUN["cute.tile_to_shape"] = function(_, _, a, t)
   local block, target, order = layout_of(a[1]), a[2], leaf_values(a[3])
   local shape, stride, count = {}, {}, {}
-  local last, size = 0, 1  -- offset of the block's last element, its elements
+  -- offset of the block's last element; number of elements
+  local last, size = 0, 1
   for k, n in ipairs(leaf_values(block.shape)) do
     local step = leaf_values(block.stride)[k]
     last, size = last + (n - 1) * step, step == 0 and size or size * n
@@ -335,7 +338,7 @@ RUN["cute.tile_to_shape"] = function(_, _, a, t)
           stride = mlir.with_leaves(t.layout.stride, mlir.leaves(stride))}
 end
 
--- Returns a mode of a layout: of its shape and of its stride.
+-- Returns one mode of a layout, that is, of its shape and its stride.
 RUN["cute.get"] = function(_, i, a)
   if not a[1].shape then return mode_of(a[1], i.text) end
   return {shape = mode_of(a[1].shape, i.text),
@@ -420,8 +423,9 @@ RUN["cute.kernel_smem_size"] = function(state, i)
     or give_up "the size of a kernel"}
 end
 
--- The struct of a divisor d: d, multiplier and two shifts, so that for 32 bits
--- n / d = (((n - h) >> first) + h) >> second, h = the high half of the product.
+-- Computes the struct for divisions by d: d, a multiplier, and two shifts. For
+-- 32 bits, n / d = (((n - h) >> first) + h) >> second, where h is the high half
+-- of n times the multiplier.
 RUN["cute.fast_divmod.create_divisor"] = function(_, i, a)
   local d = a[1].n
   if not (d and d > 0 and i.text:find "divisor<32>") then
@@ -435,7 +439,7 @@ RUN["cute.fast_divmod.create_divisor"] = function(_, i, a)
     {n = math.min(log, 1), bits = 8}, {n = math.max(log - 1, 0), bits = 8}}}
 end
 
--- The operands of an MMA atom are its fields.
+-- Returns an MMA atom, whose fields are the operands of the instruction.
 RUN["cute.make_atom"] = function(_, i, a)
   local types = mlir.split(i.text:match ":%s*%((.-)%)%s*%->" or "")
   local fields = {}
@@ -456,8 +460,8 @@ for op in ("make_tiled_mma make_tiled_copy assume inttoptr"):gmatch "%S+" do
   RUN["cute." .. op] = function(_, _, a) return a[1] end
 end
 
--- CU_TENSOR_MAP_DATA_TYPE by the IR's names: its value, and the bits of an
--- element.
+-- CU_TENSOR_MAP_DATA_TYPE by the IR's names: {value of the enumeration, bits of
+-- an element}.
 local MAP_TYPE = {U8 = {0, 8}, U16 = {1, 16}, U32 = {2, 32}, S32 = {3, 32},
   U64 = {4, 64}, S64 = {5, 64}, F16_RN = {6, 16}, F32_RN = {7, 32},
   F64_RN = {8, 64}, BF16_RN = {9, 16}, F32_FTZ_RN = {10, 32},
@@ -468,7 +472,7 @@ local function gcd(a, b)
   return a
 end
 
--- Returns the leaf of a tuple at a basis such as 1@2@0: in mode 0, its mode 2.
+-- Returns the leaf of a tuple at a basis. The basis 1@2@0 is mode 2 of mode 0.
 local function leaf_at(tuple, basis)
   local path = (basis or ""):match "^1(@[%d@]+)$" or give_up "a scaled basis"
   for mode in path:reverse():gmatch "(%d+)@" do
@@ -477,19 +481,21 @@ local function leaf_at(tuple, basis)
   return tuple.n or give_up "a mode that is not a number"
 end
 
--- Returns the extents, strides and box of the map that moves boxes of a tensor
--- with this layout, whose elements have `own` bits; those of the map have
--- `bits`. A mode of the map traverses one or more modes of the tensor: `box`
--- has the extents of a box, with the tensor's modes as bases in place of
--- strides.
+-- Returns the extents, strides and box of a tensor map that moves boxes of a
+-- tensor with this layout. The tensor's elements have `own` bits, and the map's
+-- elements have `bits` bits. Each mode of the map traverses one or more modes
+-- of the tensor. box.shape has the extents of a box; box.stride has the modes
+-- of the tensor, as bases, that belong to each extent.
 local function map_modes(layout, own, box, bits)
   local map = {rank = #box.shape, extent = {}, stride = {}, box = {}}
   for d = 1, #box.shape do
-    local extent, stride = 1, 0  -- of the map's mode; the stride in bits
+    -- extent and stride (in bits) of the map's mode
+    local extent, stride = 1, 0
     for k, basis in ipairs(mlir.leaves(box.stride[d])) do
       local n = leaf_at(layout.shape, basis.basis)
       local step = leaf_at(layout.stride, basis.basis) * own
-      if d == 1 and k == 1 then  -- contiguous elements, as elements of the map
+      -- contiguous elements: count in elements of the map
+      if d == 1 and k == 1 then
         if step ~= own or n * own % bits ~= 0 then give_up "a stride" end
         n, step = n * own // bits, bits
       end
@@ -510,7 +516,7 @@ end
 
 -- Returns the map that moves boxes of a tensor: the parameters of
 -- core.encode_tensor_map, and `memory`, the tensor. In the IR, tma_gbasis lists
--- the extents of the box, each with its mode of the tensor.
+-- the extents of the box, each with the mode of the tensor that it covers.
 local function tensor_map(atom, t, smem, a, share)
   local boxes, how = atom:match 'tma_gbasis = <"(.-)">, tma_format = ([%w_]+)'
   local type, box = MAP_TYPE[how or ""], mlir.layout(boxes or "")
@@ -525,8 +531,8 @@ local function tensor_map(atom, t, smem, a, share)
   map.type, map.sm100 = type[1], type[2] < 8
   map.swizzle = tonumber(swizzle or 0)
   map.l2, map.fill = 0, 0
-  -- If CTAs share a tile, each CTA copies a part of it: the box is divided,
-  -- beginning with its last mode.
+  -- If CTAs share a tile, each CTA copies a part of it. The box is divided
+  -- accordingly, the last mode first.
   for d = map.rank, 1, -1 do
     local n = map.box[d]
     map.box[d], share = ceildiv(n, share), ceildiv(share, n)
@@ -559,7 +565,7 @@ RUN["scf.if"] = function(state, i, a)
   return table.unpack(body and run_body(state, body) or {})
 end
 
--- Returns the value of a name, which may be unknown.
+-- Returns the value of a name. The value may be {unknown}.
 local function value_of(state, name)
   return state.values[name] or {unknown = "a value of another function"}
 end
@@ -571,8 +577,8 @@ local function names_in(text)
   return list
 end
 
--- Returns the values of the operands in parentheses after a word. Raises an
--- error if one is unknown.
+-- Returns the values of the operands that a text lists in parentheses after a
+-- word. A value may be {unknown}.
 local function numbers_of(state, text, word)
   local out = {}
   for _, name in ipairs(names_in(text:match(word .. "%s*(%b())") or "")) do
@@ -581,7 +587,7 @@ local function numbers_of(state, text, word)
   return out
 end
 
--- Attributes of a launch: the IR's name, and cutelua's.
+-- Attributes of a launch that are used: cutelua's names by the IR's names.
 local ATTRIBUTES = {cooperative = "cooperative",
   programmatic_stream_serialization_allowed = "pdl"}
 
@@ -617,7 +623,7 @@ local function launch_of(state, i)
   return true
 end
 
--- Returns the values of an instruction's results, as a list.
+-- Executes instruction i and returns a list of the values of its results.
 local function results_of(state, i)
   local operands = {}
   local before = i.text:match "^(.-)%s:%s" or i.text
@@ -651,7 +657,7 @@ end
 -- Loops
 ---------------------------------------------------------------------------
 
--- limit of the iterations of all loops of a host function
+-- limit of the total number of iterations of a host function's loops
 local MOST_TURNS = 4096
 
 local function count_turn(state)
@@ -659,8 +665,8 @@ local function count_turn(state)
   if state.turns > MOST_TURNS then give_up "a loop of more than 4,096 turns" end
 end
 
--- Returns the names in a text "(%a = %x, %b = %y)", and the values of %x and
--- %y.
+-- Returns the names %a and %b of a text "(%a = %x, %b = %y)", and the values of
+-- %x and %y.
 local function carried(state, text)
   local names, values = {}, {}
   for name, from in (text or ""):gmatch "(%%[%w_]+)%s*=%s*(%%[%w_%-]+#?%d*)" do
@@ -711,8 +717,8 @@ LOOPS["scf.while"] = function(state, i)
   end
 end
 
--- Runs a loop. If its number of iterations depends on an unknown value, its
--- results are unknown, and a launch in it is an error.
+-- Executes a loop. If its number of iterations is unknown, its results are
+-- unknown; if the loop contains a launch, this is an error.
 local function loop(state, i)
   local ok, out = pcall(LOOPS[i.op], state, i)
   if ok then return out end
@@ -731,8 +737,8 @@ local function loop(state, i)
   return list
 end
 
--- Runs the instructions of a body. Returns the values that its last instruction
--- yields.
+-- Executes the instructions of a body. Returns the values that its last
+-- instruction yields.
 function run_body(state, body)
   for _, i in ipairs(body) do
     state.line = i.line
@@ -752,12 +758,12 @@ function run_body(state, body)
   return {}
 end
 
---- Runs the host's function. Returns its launches as a list {kernel = name,
--- args, grid, block, cluster, pdl, cooperative}, whose numbers are values {n}
--- or {unknown}.
+--- Executes the host function. Returns its launches as a list {kernel = name,
+-- args, grid, block, cluster, pdl, cooperative}. Each number in them is a value
+-- {n} or {unknown}.
 ---@param module table of mlir.read
 ---@param f table a function of module.hosts
----@param args table values of its parameters
+---@param args table values of f's parameters
 ---@param path string names the file in errors
 ---@return table[] launches
 function host.run(module, f, args, path)

@@ -1,13 +1,13 @@
---- Kernels in PTX or CUDA C of any producer, translated for the simulator or
--- compiled by a GPU's driver.
+--- Kernels in PTX or CUDA C from any source. They are translated for the
+-- simulator, or compiled by a GPU's driver.
 --
 --     local saxpy = cute.ptx("saxpy.ptx"):kernel "saxpy"
 --     saxpy(n, 2.0, x, y):launch {grid = 8, block = 128}
 --     print(saxpy(n, 2.0, x, y):check {grid = 8, block = 128})
 --
 -- A kernel takes one argument for each parameter of its entry: a tensor for a
--- pointer, a number for a scalar, a TMA atom for a tensor map, and for a
--- structure its bytes or a table of fields by byte offset.
+-- pointer, a number for a scalar, a TMA atom for a tensor map. For a structure
+-- it takes a string of bytes, or a table of fields by byte offset.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local files = require "cute.lang.files"
@@ -19,7 +19,7 @@ local sign = require "cute.lang.signature"
 
 local ptx = {}
 
--- loads the module cute on first use
+-- The module cute is loaded only when it is first used.
 local function cute() return require "cute" end
 
 ---@class cute.PtxModule
@@ -31,8 +31,8 @@ local function cute() return require "cute" end
 local Module = {}
 Module.__index = Module
 
--- Calls f, which reads or translates the PTX of a chunk, and returns its
--- result. If the chunk is a file, errors [bad-ptx] name it.
+-- Calls f, which reads or translates the PTX of a chunk, and returns f's
+-- result. If the chunk is a file, errors [bad-ptx] then name the file.
 local function of_file(chunk, f, ...)
   if not chunk:find "^@" then return f(...) end
   local ok, result = pcall(f, ...)
@@ -47,8 +47,8 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the fields of a structure, a table {[offset] = value or {value,
--- dtype}}, in ascending order: {at = offset, value, kind, bits}.
+-- Returns the fields of a structure as a list in ascending order: {at = offset,
+-- value, kind, bits}. `fields` is a table {[offset] = value or {value, dtype}}.
 local function sorted(entry, p, fields)
   local list = {}
   for at, value in pairs(fields) do
@@ -68,8 +68,8 @@ local function sorted(entry, p, fields)
   return list
 end
 
--- Returns `value` as a signed integer of `bits` bits; nil if the value is not
--- an integer, or does not fit.
+-- Returns `value` as a signed integer of `bits` bits; nil if it is not an
+-- integer or does not fit in `bits` bits.
 local function integer_of(value, bits)
   local i = math.tointeger(value)
   if not i or bits == 64 then return i end
@@ -77,9 +77,10 @@ local function integer_of(value, bits)
   return i >= 1 << bits - 1 and i - (1 << bits) or i
 end
 
--- Returns a scalar in the form that a program takes: the bits of an f64 as an
--- integer, because a number with a fraction is passed as f32. `what` begins an
--- error's message; `kind` is that of a parameter, "f" for floats.
+-- Returns a scalar in the form that a program takes. An f64 becomes an integer
+-- with the same bits, because a number with a fraction would be passed as f32.
+-- `what` begins error messages. `kind` is the kind of a parameter, such as "f"
+-- for floats.
 local function scalar(value, kind, bits, what)
   if type(value) == "boolean" then value = value and 1 or 0 end
   if type(value) ~= "number" then return value end
@@ -98,8 +99,8 @@ local function scalar(value, kind, bits, what)
     bits, core.show(value)))
 end
 
--- Splits `pair`, {value, dtype}. Returns the value in the form of `scalar`, its
--- kind and its number of bits.
+-- Converts `pair`, {value, dtype}. Returns the value in the form that `scalar`
+-- returns, its kind, and its number of bits.
 local function typed(pair, what)
   local dtype = type(pair[2]) == "string" and core.find_dtype(pair[2])
   if not dtype then
@@ -113,7 +114,7 @@ local function typed(pair, what)
   return scalar(pair[1], kind, dtype.bits, what), kind, dtype.bits
 end
 
--- Returns the argument for a parameter that is a scalar or a pointer.
+-- Returns the argument for parameter p, which is a scalar or a pointer.
 local function plain(p, value, what)
   if type(value) == "string" then
     local format = p.kind == "f" and p.bits == 32 and "<f"
@@ -138,7 +139,7 @@ local function plain(p, value, what)
   return scalar(value, p.kind, p.bits, what)
 end
 
--- Converts the scalars in a structure's fields to the form that a program
+-- Returns the fields of a structure with all scalars in the form that a program
 -- takes.
 local function fields(list, what)
   local out = {}
@@ -154,7 +155,7 @@ local function fields(list, what)
   return out
 end
 
--- Checks the arguments of a call, and returns them in the form that a program
+-- Checks the arguments of a call, and converts them to the form that a program
 -- takes.
 local function converted(entry, args)
   if args.n ~= #entry.parameters then
@@ -211,9 +212,9 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Returns the memory of v, one of the module's variables in the list `used`,
--- with its contents. The contents may include addresses of other variables of
--- the list.
+-- Returns the memory of v, a variable of the module, with its contents. The
+-- contents may include addresses of other variables in the list `used`, which
+-- also contains v.
 local function memory_of(module, v, used)
   local t = module.variables[v.name]
   if t then return t end
@@ -231,7 +232,7 @@ local function memory_of(module, v, used)
   return t
 end
 
--- The byte of the hidden workspace that tells whether a launch is cooperative
+-- The byte of the hidden workspace that says whether a launch is cooperative
 -- (core/ptx/calls.h).
 local FLAG = 60
 
@@ -244,8 +245,8 @@ end
 local KERNEL = {smem = true, lines = true, undefined_ok = true, optimize = true,
                 contract = true}
 
--- Raises an error unless `list`, the option undefined_ok, is a list of
--- positions of the entry's parameters, counted from 1.
+-- Raises an error unless `list`, the option undefined_ok, consists of positions
+-- of the entry's parameters, counted from 1.
 local function check_positions(entry, list)
   for _, i in ipairs(type(list) == "table" and list or {0}) do
     if math.type(i) ~= "integer" or i < 1 or i > #entry.parameters then
@@ -257,28 +258,30 @@ local function check_positions(entry, list)
 end
 
 --- Returns an entry of the module as a kernel.
----@param name string its mangled or plain name, or a unique suffix
----@param opts? table {smem: integer bytes of dynamic shared memory (0), lines:
--- string "ptx": reports name lines of the PTX, not of its source,
--- undefined_ok: integer[] positions of parameters whose memory may have
+---@param name string the entry's mangled or plain name, or a unique suffix of
+-- it
+---@param opts? table {smem: integer bytes of dynamic shared memory (0 when
+-- absent), lines: string "ptx": reports name lines of the PTX, not of its
+-- source, undefined_ok: integer[] positions of parameters whose memory may have
 -- elements that nothing writes, such as a workspace, optimize: integer level of
--- the driver's optimisations for a GPU, 0 to 4 (4), contract: boolean lets the
--- driver contract products and sums (false)}
+-- the driver's optimisations for a GPU, 0 to 4 (4 when absent), contract:
+-- boolean lets the driver contract products and sums (false when absent)}
 function Module:kernel(name, opts) return ptx.made(self, name, opts) end
 
 --- Returns an entry of a module as a kernel, like Module:kernel.
 ---@param module cute.PtxModule
 ---@param name string
 ---@param opts? table
----@param own? table of a compiler whose kernels have hidden parameters: {takes
--- = number of arguments, expand = function(...), which returns those of all
--- parameters with their number n, options = see kernel.resolve, rules = a set
--- of rules that the compiler's kernels need: init_fenced, each mbarrier.init
--- acts as if a fence.mbarrier_init followed; alloc_fenced, each tcgen05.alloc
--- acts as if a fence.proxy.async followed; store_once, lanes that execute a
--- store by TMA together store once; loads_ordered, uses of registers wait for
--- tcgen05.ld; setmaxnreg_alike, the warps of a warpgroup may execute different
--- setmaxnreg for one number}
+---@param own? table for kernels of a compiler that have hidden parameters:
+-- {takes = number of arguments, expand = function(...) that returns the
+-- arguments for all parameters, with their number n, options = see
+-- kernel.resolve, rules = set of rules that the compiler's kernels need}. The
+-- rules: init_fenced, each mbarrier.init acts as if a fence.mbarrier_init
+-- followed. alloc_fenced, each tcgen05.alloc acts as if a fence.proxy.async
+-- followed. store_once, lanes that execute a TMA store together store once.
+-- loads_ordered, uses of registers wait for tcgen05.ld. setmaxnreg_alike, warps
+-- of a warpgroup may set the same number of registers by different setmaxnreg
+-- instructions
 function ptx.made(module, name, opts, own)
   opts = opts or {}
   for k in pairs(opts) do
@@ -321,7 +324,7 @@ function ptx.made(module, name, opts, own)
     of_file(module.file, core.ptx_translate, module.module, entry.name, list,
             smem, module.file, flags)
   end)
-  -- Called for each program after its trace.
+  -- kernel.lua calls this function for each program after its trace.
   rawset(made, "card", function()
     local own_card = card.new(module.text, entry, passed, used, smem, opts)
     own_card.why = own_card.why or module.simulated
@@ -340,8 +343,9 @@ function ptx.made(module, name, opts, own)
   return made
 end
 
---- Returns the description of a variable of the module, .global or .const, and
--- those of all variables of an entry that uses it; nil if no entry does.
+--- Returns the description of a .global or .const variable of the module, and
+-- the descriptions of all variables of an entry that uses it. Returns nil if no
+-- entry uses it.
 ---@param name string
 ---@return table?
 ---@return table[]?
@@ -354,8 +358,8 @@ function Module:uses(name)
   end
 end
 
---- Returns a variable of the module, .global or .const, as a tensor of bytes.
--- All launches of the module share it.
+--- Returns a .global or .const variable of the module as a tensor of bytes. All
+-- launches of the module share this memory.
 ---@param name string
 ---@return cute.Tensor
 function Module:variable(name)
@@ -385,7 +389,8 @@ local function read(path, name)
   return text
 end
 
--- First bytes of machine code: ELF (a cubin or a program), a fat binary.
+-- First bytes of machine code: of ELF (a cubin or a program), and of a fat
+-- binary.
 local MACHINE = {["\x7fELF"] = true, ["\x50\xed\x55\xba"] = true}
 
 local function module(text, file)
@@ -398,7 +403,7 @@ local function module(text, file)
                        file = file, text = text, variables = {}}, Module)
 end
 
---- Reads PTX. Raises [bad-ptx] with the line.
+--- Reads PTX. Errors have the kind [bad-ptx] and name the line.
 ---@param text string the text, or the path of a file (without a line break)
 ---@return cute.PtxModule
 function ptx.ptx(text)
@@ -411,11 +416,12 @@ end
 local CUDA = {include = "table", define = "table", arch = "string",
               options = "table"}
 
---- Compiles CUDA C to PTX by NVRTC, with line information, and reads it. Raises
--- [no-nvrtc], or [compile-failed] with the compiler's log.
+--- Compiles CUDA C to PTX with NVRTC, including line information, and reads the
+-- PTX. Raises the error [no-nvrtc], or [compile-failed] with the compiler's
+-- log.
 ---@param text string the text, or the path of a file (without a line break)
 ---@param opts? table {include: string[] folders, define: table name -> value,
--- arch: string ("sm_90a"), options: string[] further ones of NVRTC}
+-- arch: string ("sm_90a"), options: string[] further options of NVRTC}
 ---@return cute.PtxModule
 function ptx.cuda(text, opts)
   opts = opts or {}
@@ -447,8 +453,8 @@ function ptx.cuda(text, opts)
   end
   table.move(opts.options or {}, 1, #(opts.options or {}), #list + 1, list)
   local arch = opts.arch or devices.ARCH
-  -- The cache knows only the text, not headers that the text or an option
-  -- includes.
+  -- The key of the cache has only the text, not the headers that the text or an
+  -- option includes.
   local headers = text:find("include", 1, true) or #(opts.options or {}) > 0
   local made, why, log = core.jit_compile(text, (arch:gsub("^sm", "compute")),
     list, headers and true or false, nil, nil, path)

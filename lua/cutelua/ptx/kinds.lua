@@ -1,16 +1,18 @@
---- Kinds of files and folders that `cutelua run` launches and `cutelua ptx`
--- lists.
+--- Finds the kind of a file or folder that `cutelua run` launches or `cutelua
+-- ptx` lists.
 local core = require "cute.core"
 
 local kinds = {}
 
--- Kinds by the ending of a file's name. The reader of PTX rejects machine code.
+-- Kinds by the ending of a file's name. Machine code is passed to the reader of
+-- PTX, which rejects it with an explanation.
 local BY_ENDING = {ptx = "ptx", cubin = "ptx", fatbin = "ptx", cu = "cuda",
                    json = "triton", mlir = "dsl"}
 
---- Returns the kind of a file or folder: "ptx", "cuda" (CUDA C), "triton" (its
--- metadata), "dsl" (IR of the CuTe DSL, or a folder with some) or "capture" (a
--- folder with recorded launches). Returns nil for others, such as a script.
+--- Returns the kind of a file or folder. "ptx" is PTX. "cuda" is CUDA C.
+-- "triton" is metadata of Triton. "dsl" is IR of the CuTe DSL, or a folder with
+-- such IR. "capture" is a folder with a recorded launch, or with several.
+-- Returns nil for anything else, such as a script.
 ---@param path string
 ---@return string?
 function kinds.of(path)
@@ -21,8 +23,8 @@ function kinds.of(path)
     if name:find "%.mlir$" then return "dsl" end
     has_ptx = has_ptx or name:find "%.ptx$" ~= nil
   end
-  -- Even an incomplete capture has one of these files. Reading it then reports
-  -- the missing parts.
+  -- An incomplete capture has at least one of these files. Reading it reports
+  -- the missing files.
   local recorded = named or has_ptx or core.file_kind(path .. "/LAUNCH.json")
     or core.file_kind(path .. "/1/LAUNCH.json")
   return recorded and "capture" or nil

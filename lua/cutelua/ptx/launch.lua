@@ -1,5 +1,5 @@
---- LAUNCH files: how to launch the entries of a PTX or CUDA C file. docs/ptx.md
--- describes the form, which is JSON or a Lua table.
+--- Reads and runs LAUNCH files, which say how to launch the entries of a PTX or
+-- CUDA C file. A LAUNCH file is JSON or a Lua table; docs/ptx.md describes it.
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
 local cute = require "cute"
@@ -20,8 +20,8 @@ local LARGEST = 16 << 20  -- largest size of a LAUNCH file, in bytes
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 
---- Keys of the objects of a LAUNCH file, with the types of their values. A spec
--- compares them with docs/launch.schema.json.
+--- Keys of the objects in a LAUNCH file, with the types of their values. A spec
+-- compares these tables with docs/launch.schema.json.
 launch.FORMS = {
   launch = {entry = "string", grid = "integer list", block = "integer list",
             cluster = "integer list", smem = "integer", pdl = "boolean",
@@ -57,7 +57,7 @@ local function is_a(v, types)
   return false
 end
 
--- Returns types as words: "an integer or a list" for "integer list".
+-- Returns a list of types in words: "an integer or a list" for "integer list".
 local function words_of(types)
   local words = {}
   for t in types:gmatch "%a+" do
@@ -94,7 +94,7 @@ end
 -- Reading
 ---------------------------------------------------------------------------
 
--- Names that a LAUNCH file in Lua can use.
+-- Globals that a LAUNCH file in Lua can use.
 local LIBRARY = {assert = assert, error = error, ipairs = ipairs, math = math,
   pairs = pairs, select = select, string = string, table = table,
   tonumber = tonumber, tostring = tostring, type = type}
@@ -106,7 +106,7 @@ local function null_in(text)
   return (text:gsub("\\.", blank):gsub('"[^"]*"', blank)):find("null", 1, true)
 end
 
---- Reads a LAUNCH file. Raises [io] or [bad-launch].
+--- Reads a LAUNCH file. Errors have the kind [io] or [bad-launch].
 ---@param path string
 ---@return table
 function launch.read(path)
@@ -172,12 +172,12 @@ end
 
 local MOST = 1 << 40  -- largest number of elements of a tensor
 
--- Returns the tensor of a .npy file.
+-- Reads a .npy file as a tensor.
 local function of_file(path, what, dtype)
   local array, why = npy.read(path, {dtype = dtype})
   if not array then
-    -- The reason names the file and ends in a kind if the file cannot be
-    -- opened.
+    -- If the file cannot be opened, the reason names the file and ends in an
+    -- error kind, which is removed here.
     why = why:gsub(" %[[%l-]+%]$", "")
     if not why:find(core.visible(path), 1, true) then
       why = core.visible(path) .. ": " .. why
@@ -256,7 +256,7 @@ local function descriptor(spec, t, what)
   return {map = t, padding = spec.padding}
 end
 
--- Returns the memory of a tensor from byte `offset` on, as bytes.
+-- Returns the memory of a tensor from byte `offset` on, as a tensor of bytes.
 local function from_byte(t, offset, what)
   if not offset or offset == 0 then return t end
   local bytes = core.cosize(t.layout) * t.element_type.bits // 8
@@ -267,14 +267,15 @@ local function from_byte(t, offset, what)
                           cute.make_layout(bytes - offset))
 end
 
--- Returns the memory of a tensor from a byte on.
+-- Returns the tensor for a pointer argument: the memory of the tensor that spec
+-- names, from byte spec.offset on.
 local function pointer(spec, memory, what)
   check(spec, what, FORMS.pointer)
   return from_byte(named(memory, spec.tensor, what), spec.offset, what)
 end
 
--- Makes a tensor map from its bytes, or a TMA atom that moves boxes of a
--- tensor.
+-- Returns the argument for a tensor map: a TMA atom made of the map's bytes, or
+-- a TMA atom that moves boxes of a tensor.
 local function tensor_map(spec, memory, what, described)
   check(spec, what, FORMS.map)
   local t = from_byte(named(memory, spec.tensor, what), spec.offset, what)
@@ -339,8 +340,8 @@ for name in ("u8 u16 u32 u64 i8 i16 i32 i64 f32 f64"):gmatch "%S+" do
 end
 launch.SCALARS = SCALARS
 
--- Stores addresses in a tensor. `list` has the tensors whose addresses to
--- store, by the byte offset of the word.
+-- Stores addresses in a tensor. `list` maps the byte offset of a word to the
+-- tensor whose address is stored there.
 local function set_pointers(t, list, memory, what)
   local words = core.cosize(t.layout) * t.element_type.bits // 64
   local view = cute.make_tensor(cute.recast_ptr(t.iterator, cute.u8),
@@ -362,7 +363,8 @@ local function set_pointers(t, list, memory, what)
   end
 end
 
--- Functions that make an argument, by the key of the argument's object.
+-- The functions that create an argument from its description, by the
+-- description's key.
 local KINDS = {
   tensor = function(v, _, what) return tensor(v, what) end,
   map = tensor_map,
@@ -371,9 +373,10 @@ local KINDS = {
   fields = fields_of,
 }
 
--- Returns one argument from its description: a number, a tensor's name, or a
--- table with one key: tensor, pointer, map, bytes, fields, or an element type.
--- With `described`, the kernel is Triton's, whose maps are tensor descriptors.
+-- Returns an argument from its description. The description is a number, a
+-- tensor's name, or a table with one key: tensor, pointer, map, bytes, fields,
+-- or an element type. `described` is true for kernels of Triton, whose maps are
+-- tensor descriptors.
 function argument(a, memory, what, described)
   if type(a) == "number" or type(a) == "boolean" then return a end
   if type(a) == "string" then return named(memory, a, what) end
@@ -395,10 +398,11 @@ end
 -- Launches
 ---------------------------------------------------------------------------
 
---- Reads a file of PTX, metadata of Triton or a folder of the CuTe DSL, or
--- compiles a file of CUDA C.
+--- Reads the kernels of a file or folder: PTX, metadata of Triton, or a folder
+-- of the CuTe DSL. Compiles CUDA C first.
 ---@param path string
----@param spec table a LAUNCH, for include, define and arch
+---@param spec table a LAUNCH, whose include, define and arch are used for CUDA
+-- C
 ---@return cute.PtxModule|cute.TritonModule|cute.DslModule
 function launch.module(path, spec)
   local kind = kinds.of(path)
@@ -439,7 +443,8 @@ local function one(module, spec, memory, what, opt)
     seed = spec.seed, device = opt.device}
 end
 
--- Returns a view of a tensor whose element i has position i in memory.
+-- Returns a view of a tensor in which element i is the element at position i in
+-- memory.
 local function in_memory(t)
   return cute.make_tensor(t.iterator, cute.make_layout(cute.cosize(t.layout)))
 end
@@ -469,9 +474,9 @@ local function coordinate(t, i)
   return #at == 1 and at[1] or "(" .. table.concat(at, ", ") .. ")"
 end
 
--- Compares the elements of a tensor with a list or tensor whose first index is
--- `base`; returns the number of elements that differ, the index of the first
--- element that differs, and a text about that element.
+-- Compares the elements of tensor t with those of `want`, a list or tensor
+-- whose first index is `base`. Returns the number of elements that differ, the
+-- index of the first of them, and a text about it.
 local function compare(t, want, base, tolerance)
   local n, at, first = 0, nil, nil
   for i = 0, cute.size(t) - 1 do
@@ -489,8 +494,9 @@ local function compare(t, want, base, tolerance)
   return n, at, first
 end
 
--- Compares a tensor with the values or the file that a LAUNCH file expects.
--- Returns how many elements differ, of how many, and a text about the first.
+-- Compares a tensor with the values, or with the file, that a LAUNCH file
+-- expects. Returns the number of elements that differ, the number of all
+-- elements, and a text about the first difference.
 local function differences(t, e, what, memory)
   local other = e.npy and of_file(e.npy, what)
   if other then set_pointers(other, e.pointers, memory, what) end
@@ -546,7 +552,7 @@ local OPTIONS = {script = "FILE.ptx", name = "ptx",
     {"--ptx-lines", "flag", help = "reports name lines of the PTX, not of "
       .. "its source"}}}
 
--- Checks a LAUNCH file; returns its launches.
+-- Checks the form of a LAUNCH file; returns its launches.
 local function launches_of(spec, what)
   check(spec, what, FORMS.file)
   check_list(spec.include, what .. ".include", "string")
@@ -572,7 +578,7 @@ local function launches_of(spec, what)
   return spec.launches
 end
 
--- Sets the contents of a module's variable, from its beginning.
+-- Stores bytes at the beginning of a variable of a module.
 local function set_symbol(module, name, values)
   local v, bytes = module:variable(name), bytes_of(values, "symbols." .. name)
   if #bytes > cute.size(v) then
@@ -593,9 +599,9 @@ local function start_fidelity(opt)
   if not ok then error(why, 0) end
 end
 
---- Launches entries of a PTX or CUDA C file as a LAUNCH file describes, or the
--- recorded launch of a folder.
----@param path string FILE.ptx, FILE.cu, NAME.json of Triton, or a folder of
+--- Launches entries of a PTX or CUDA C file as a LAUNCH file describes; or
+-- launches what a folder has recorded.
+---@param path string FILE.ptx, FILE.cu, NAME.json of Triton, or a folder from
 -- libcutecapture
 ---@param words string[] --launch FILE and further options
 function launch.main(path, words)
@@ -630,7 +636,7 @@ function launch.main(path, words)
     end
   end
   for name, values in pairs(spec.symbols or {}) do
-    -- A capture also contains the variables of other entries.
+    -- A capture also contains variables that this entry does not use.
     if not spec.capture or module:uses(name) then
       set_symbol(module, name, values)
     end

@@ -1,5 +1,5 @@
---- `cutelua ptx FILE`: entries, parameters, shared memory, opcodes, and what
--- is rejected.
+--- `cutelua ptx FILE`: lists the entries of a file, with their parameters,
+-- shared memory and opcodes, and with everything that the simulator rejects.
 local cli = require "cutelua.program.cli"
 local collected = require "cutelua.program.collected"
 local core = require "cute.core"
@@ -29,12 +29,12 @@ local SPEC = {
 
 local function say(fmt, ...) print(core.visible(fmt:format(...))) end
 
--- Sizes in bytes for the trial translation of an entry: of the memory that each
--- pointer addresses, and of dynamic shared memory.
+-- Sizes in bytes for the trial translation of an entry. POINTEE: the memory
+-- that each pointer addresses. DYNAMIC: dynamic shared memory.
 local POINTEE, DYNAMIC = 1 << 20, 64 << 10
 
--- Returns the rank of the tensor maps that an entry uses: the largest of its
--- copies.
+-- Returns the rank for an entry's tensor maps, which is the largest rank of its
+-- tensor copies.
 local function map_rank(module, entry)
   local rank = 1
   for op in pairs(core.ptx_opcodes(module.module, entry.name)) do
@@ -44,14 +44,14 @@ local function map_rank(module, entry)
   return rank
 end
 
--- Returns a tensor map of boxes of 16 x 1 x ... bytes.
+-- Returns a tensor map with boxes of 16 x 1 x ... bytes, for trial_arguments.
 local function trial_map(rank)
   local p = {type = 0, rank = rank, extent = {16}, box = {16}, stride = {}}
   for i = 2, rank do p.extent[i], p.box[i], p.stride[i - 1] = 1, 1, 16 end
   return map.encode(p)
 end
 
--- Returns arguments that have the form of an entry's parameters.
+-- Returns arguments that fit an entry's parameters, for the trial translation.
 local function trial_arguments(entry, rank)
   local args = {}
   for i, p in ipairs(entry.parameters) do
@@ -70,8 +70,8 @@ local function trial_arguments(entry, rank)
   return args
 end
 
--- Translates the entry once. Returns the message with which it is rejected; nil
--- if the translation succeeds.
+-- Translates the entry once. Returns nil if this succeeds, else the error
+-- message.
 local function trial(module, entry)
   local ok, why = pcall(function()
     local smem = entry.dynamic and DYNAMIC or 0
@@ -175,7 +175,7 @@ local function run(path, launch_file, collector)
   return all and 0 or 1
 end
 
---- Runs the words of `cutelua ptx ...`; returns the exit code.
+--- Runs `cutelua ptx` with these arguments. Returns the exit code.
 ---@param words string[]
 ---@param program table options of the program
 ---@return integer

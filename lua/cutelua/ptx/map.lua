@@ -1,5 +1,5 @@
---- Tensor maps that are passed as their 128 bytes: encoding, decoding,
--- and binding to the memory of a tensor.
+--- Encodes and decodes tensor maps that are passed as 128 bytes, and binds them
+-- to the memory of a tensor.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -21,8 +21,8 @@ local function is_tensor(t)
   return core.typename(t) == "tensor" and pcall(core.param_memory, t)
 end
 
--- Returns the first argument whose memory contains the address, and the byte
--- offset of the address in that memory.
+-- Returns the first argument whose memory contains an address, and the byte
+-- offset of the address in this memory.
 local function containing(address, args)
   for i = 1, args.n do
     if is_tensor(args[i]) then
@@ -34,7 +34,8 @@ local function containing(address, args)
   end
 end
 
--- Returns a map's elements in the memory of a tensor, from byte `at` on.
+-- Returns a tensor of the elements that map p describes, in the memory of
+-- tensor t from byte `at` on.
 local function view(p, t, at, what)
   local bits = p.dtype.bits
   local last, strides = 0, {1}
@@ -54,12 +55,12 @@ local function view(p, t, at, what)
 end
 
 --- Returns the TMA atom that an encoded tensor map describes.
----@param bytes string of cuTensorMapEncodeTiled or cuTensorMapEncodeIm2col,
--- 128 of them
+---@param bytes string 128 bytes from cuTensorMapEncodeTiled or
+-- cuTensorMapEncodeIm2col
 ---@param t table? the tensor whose memory replaces the map's address
----@param args table? without a tensor: the arguments of the call, one of whose
--- tensors contains the map's address
----@param what string begins an error's message
+---@param args table? if t is nil: the arguments of the call; the map's address
+-- must be in one of these tensors
+---@param what string beginning of error messages
 ---@return table atom
 function map.atom(bytes, t, args, what)
   local p, why = core.decode_tensor_map(bytes)
@@ -89,8 +90,8 @@ function map.encode(p)
   return ("<" .. ("i8"):rep(16)):pack(table.unpack(core.encode_tensor_map(p)))
 end
 
---- Replaces the arguments of a call that are tensor maps as bytes, or tables
--- {map = bytes, tensor = t}, by TMA atoms.
+--- Replaces the tensor maps among the arguments of a call by TMA atoms. Such a
+-- map is a string of bytes, or a table {map = bytes, tensor = t}.
 ---@param entry table of core.ptx_entry
 ---@param args table the arguments, with their number n
 function map.resolve(entry, args)

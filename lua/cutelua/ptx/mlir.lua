@@ -1,11 +1,12 @@
 --- Reads the IR that the CuTe DSL keeps beside its PTX (CUTE_DSL_KEEP=ir): the
--- functions of the host that launch kernels, and the kernels' parameters.
+-- host functions that launch kernels, and the kernels' parameters.
 local core = require "cute.core"
 
 local mlir = {}
 
---- Calls a function that reads IR; returns its results. Unknown forms of IR
--- cause errors of Lua, which become an error that names place().
+--- Calls f, which reads IR, and returns its results. IR of an unknown form
+-- causes errors of Lua in f. They are replaced by an error that names the place
+-- returned by place().
 ---@param f function
 ---@param place fun(): string
 ---@return any ...
@@ -24,8 +25,9 @@ end
 ---------------------------------------------------------------------------
 
 -- Parses a tuple such as "(?,?{i64 div=8},(1,2@1))". Returns nested lists, and
--- the position after the tuple. The leaves are tables: n = integer, or
--- `dynamic` = bits and `div` = divisor, or `basis` = text. `_` is also a leaf.
+-- the position after the tuple. Each leaf, also `_`, is a table with one of
+-- these contents: n = an integer; dynamic = bits and div = divisor; basis =
+-- text.
 local function parse_tuple(text, at)
   at = text:match("^%s*()", at)
   if text:sub(at, at) == "(" then
@@ -68,8 +70,8 @@ function mlir.leaves(t, list)
   return list
 end
 
---- Returns a copy of tuple t in which the elements of `list` replace t's
--- leaves, in order.
+--- Returns a copy of tuple t in which the elements of `list` replace the
+-- leaves, from left to right.
 ---@param t table
 ---@param list table[]
 ---@return table
@@ -87,8 +89,8 @@ function mlir.with_leaves(t, list)
   return walk(t)
 end
 
---- Parses "shape:stride" as {shape, stride}, a tuple alone as {shape}; nil if
--- the text has another form.
+--- Parses "shape:stride" as {shape, stride}, and a single tuple as {shape}.
+-- Returns nil if the text has another form.
 ---@param text string
 ---@return table?
 function mlir.layout(text)
@@ -99,7 +101,7 @@ function mlir.layout(text)
   return {shape = shape, stride = stride}
 end
 
---- Splits a type's parameters at the commas outside brackets and strings.
+--- Splits the parameters of a type at commas outside of brackets and strings.
 ---@param text string
 ---@return string[]
 function mlir.split(text)
@@ -118,8 +120,8 @@ function mlir.split(text)
   return list
 end
 
---- Returns the bits of an element of an IR type, such as f8E4M3FN or ui8; nil
--- if the name does not state them.
+--- Returns the number of bits of an IR element type, such as f8E4M3FN or ui8;
+-- nil if its name does not state it.
 ---@param element string
 ---@return integer?
 function mlir.bits(element)
@@ -129,8 +131,8 @@ end
 
 local TUPLES = {int_tuple = true, shape = true, stride = true, coord = true}
 
---- Parses a type. Returns {name = text before "<", text}, and for tuples
--- `tuple`, for layouts and memory `layout`, for memory `element`, `space` and
+--- Parses a type. Returns {name = the text before "<", text}. Tuples also have
+-- `tuple`. Layouts and memory have `layout`. Memory has `element`, `space` and
 -- `align`.
 ---@param text string
 ---@param aliases table<string, string>
@@ -183,7 +185,8 @@ local function parameters(text, aliases)
   return list
 end
 
--- Returns an instruction of a line: results by name, operation, its text.
+-- Parses a line as an instruction: the names of its results, its operation, its
+-- text.
 local function instruction(line, number)
   local results, rest = line:match "^(%%[^=]-)%s*=%s*(.*)$"
   local op, text = (rest or line):match "^([%w_%.]+)%s*(.*)$"
@@ -199,10 +202,10 @@ local function instruction(line, number)
   return i
 end
 
--- Reads the lines of a region up to its closing brace. Returns its instructions
--- and the number of the closing line. Regions belong to the instruction before
--- them. If the block of a region has parameters, the region's `takes` lists
--- their names.
+-- Reads the lines of a region up to its closing brace. Returns the region,
+-- which is a list of instructions, and the number of the closing line. A region
+-- belongs to the instruction before it. If the block of a region has
+-- parameters, the field `takes` of the region lists their names.
 local function region(lines, at)
   local body = {}
   while lines[at] do
@@ -236,8 +239,8 @@ local function lines_of(text)
   return list
 end
 
---- Reads the kept IR. Returns {aliases, kernels by name, hosts = list}; each
--- function is {name, parameters, body}.
+--- Reads the kept IR. Returns {aliases, kernels = functions by name, hosts =
+-- list of functions}. A function is {name, parameters, body}.
 ---@param text string
 ---@return table
 function mlir.read(text)
@@ -266,7 +269,7 @@ function mlir.read(text)
   return m
 end
 
---- Calls f for each instruction of a body and of its regions.
+--- Calls f for each instruction of a body, and of the regions in it.
 ---@param body table
 ---@param f fun(i: table)
 function mlir.each(body, f)
@@ -276,7 +279,8 @@ function mlir.each(body, f)
   end
 end
 
--- Returns the allocation that instruction i makes in shared memory, or nil.
+-- Returns the shared memory that instruction i allocates, or nil if it
+-- allocates none.
 local function allocation_of(i, aliases)
   if i.op ~= "cute.memref.alloca" then return nil end
   local type = i.text:match "^[^:]*{.-}%s*:%s*(.*)$"
@@ -294,11 +298,11 @@ local function allocation_of(i, aliases)
           part = tonumber(i.text:match "partition_id = (%d+)") or 0}
 end
 
--- Returns the lists of allocations that a body may make: one list, or several
--- if branches allocate.
+-- Returns alternatives of the shared memory that a body allocates. Each is a
+-- list of allocations. There are several alternatives if branches allocate.
 local function allocations(body, aliases)
   local all = {{}}
-  -- Replaces `all` by all concatenations of a list of `all` and one of `lists`.
+  -- Concatenates each list of `all` with each list of `lists`.
   local function append(lists)
     local out = {}
     for _, first in ipairs(all) do
@@ -327,8 +331,9 @@ local function allocations(body, aliases)
   return all
 end
 
---- Returns the bytes of shared memory that a kernel's allocations take
---- together, each at its alignment. The branches of scf.if share memory.
+--- Returns the number of bytes of shared memory that a kernel allocates, with
+--- each allocation at its alignment. The branches of an scf.if use the same
+--- memory.
 ---@param kernel table
 ---@param aliases table
 ---@return integer
@@ -349,8 +354,8 @@ function mlir.shared_bytes(kernel, aliases)
   return most
 end
 
---- Returns cutelua's element type for the IR's element type with this name;
--- nil if cutelua has no such type.
+--- Returns cutelua's element type for an IR element type; nil if cutelua has no
+-- such type.
 ---@param name string f32, i8, ui8, f8E4M3FN ...
 ---@return cute.DType?
 function mlir.dtype(name)

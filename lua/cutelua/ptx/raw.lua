@@ -1,5 +1,5 @@
 --- Kernels that users write in CUDA C. They are compiled, cached and launched
--- like traced kernels, but on a GPU only.
+-- like traced kernels, but run only on a GPU.
 --
 --     local add = cute.raw_kernel([[
 --     extern "C" __global__ void add(const float *x, float *y, int n) {
@@ -10,10 +10,10 @@
 --     local run = add(X, Y, 1000):compile {grid = 8, block = 128}
 --     run:launch()
 --
--- A parameter that is a tensor map (`const __grid_constant__ CUtensorMap map`
--- or any struct of 128 bytes aligned to 64) accepts a TMA atom of
--- cute.nvgpu.cpasync. The map describes the atom's tensor. It has the atom's
--- boxes and swizzle, for which the CUDA text must be written.
+-- For a parameter that is a tensor map (`const __grid_constant__ CUtensorMap
+-- map`, or any struct of 128 bytes aligned to 64), pass a TMA atom of
+-- cute.nvgpu.cpasync. The map describes the atom's tensor, with the atom's box
+-- and swizzle. The CUDA code must be written for this box and swizzle.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -27,7 +27,8 @@ local raw = {}
 -- Parameters
 ---------------------------------------------------------------------------
 
--- Element types by the name of the C type, without the words int and signed.
+-- Element types by the name of the C type, from which the words `int` and
+-- `signed` are left out.
 local C_TYPES = {
   [""] = "i32", bool = "bool", char = "i8", short = "i16", long = "i64",
   ["long long"] = "i64", float = "f32", double = "f64", unsigned = "u32",
@@ -37,14 +38,14 @@ local C_TYPES = {
   int32_t = "i32", uint32_t = "u32", int64_t = "i64", uint64_t = "u64",
 }
 -- Words that occur in C types: true if the word is part of a name in C_TYPES,
--- false if it changes nothing.
+-- false if it can be left out.
 local TYPE_WORD = {int = false, signed = false}
 for name in pairs(C_TYPES) do
   for word in name:gmatch "%S+" do TYPE_WORD[word] = true end
 end
 
--- All scans of a text take linear time: patterns with two repetitions would
--- take hours for some texts, which Ctrl-C cannot interrupt.
+-- All scans of a text take linear time. Patterns with two repetitions could
+-- take hours for some texts, and Ctrl-C cannot interrupt them.
 
 -- Returns the position after the string or character literal that begins at
 -- position `at`.
@@ -58,7 +59,7 @@ local function behind_string(text, at)
   return at + 1
 end
 
--- Returns the text with each comment replaced by a space.
+-- Returns a text in which a space replaces each comment.
 local function without_comments(text)
   local out, from, at = {}, 1, 1
   while true do
@@ -73,8 +74,8 @@ local function without_comments(text)
       at = from
     elseif two:find "^[\"']" then
       at = behind_string(text, at)
-    -- The text continues with a name or a number, which may contain quotes:
-    -- 1'000.
+    -- Skip a whole name or number at once, because a number such as 1'000
+    -- contains quotes.
     else
       at = text:match("^[%w_']*()", at + 1)
     end
@@ -82,7 +83,7 @@ local function without_comments(text)
   return table.concat(out) .. text:sub(from)
 end
 
--- Returns the tokens of a text without comments, and their positions.
+-- Returns the tokens of a text that has no comments, and the position of each.
 local function tokens_of(text)
   local list, places, at = {}, {}, 1
   while true do
@@ -96,8 +97,8 @@ local function tokens_of(text)
 end
 
 -- Returns the element type of a declaration without pointers, or nil. The last
--- word may be the parameter's name. `typedefs` maps names of the text to their
--- declarations.
+-- word of the declaration may be the parameter's name. `typedefs` maps names
+-- that the text defines to their declarations.
 local function number_type(text, typedefs)
   local words, number = {}, false
   for word in text:gmatch "[%w_]+" do
@@ -111,8 +112,8 @@ local function number_type(text, typedefs)
   return name and core.find_dtype(name) or nil
 end
 
--- Returns the typedefs of the text (name -> declaration) whose declarations
--- consist of words alone.
+-- Returns the typedefs of the text (name -> declaration). Only declarations
+-- that consist of words are included.
 local function typedefs_of(tokens)
   local list, from = {}, nil
   for i, token in ipairs(tokens) do
@@ -128,9 +129,9 @@ local function typedefs_of(tokens)
   return list
 end
 
--- Parses one parameter's declaration. Returns {pointer = is it a pointer?,
--- written = may the kernel write the pointee?, dtype = the type of a number,
--- text = the declaration}.
+-- Parses the declaration of one parameter. Returns {pointer = true for a
+-- pointer, written = true if the kernel may write the pointee, dtype = the type
+-- of a number, text = the declaration}.
 local function parameter(text, typedefs)
   local p = {text = text:gsub("%s+", " "):match "^ ?(.-) ?$"}
   if text:find("*", 1, true) then
@@ -159,7 +160,7 @@ local function split(list)
 end
 
 -- Returns the names and parameter lists of the kernels in a text without
--- comments, in order. The name and the parameter list are the last tokens
+-- comments, in order. A kernel's name and parameter list are the last tokens
 -- between __global__ and the body.
 local function kernels_of(text, tokens, places)
   local list, depth, open, closed = {}, nil, nil, nil
@@ -188,8 +189,8 @@ local function kernels_of(text, tokens, places)
   return list
 end
 
--- Returns the kernel with this name (or the first kernel) and the text's
--- typedefs.
+-- Returns the kernel with this name, or the first kernel if `name` is nil. Also
+-- returns the text's typedefs.
 local function find_kernel(text, name)
   text = without_comments(text)
   local tokens, places = tokens_of(text)
@@ -204,8 +205,8 @@ local function find_kernel(text, name)
       :format(name, #list > 1 and "are" or "is", table.concat(names, ", ")))
 end
 
--- Checks the value v for parameter i and returns it in the form that the
--- driver's launch accepts.
+-- Checks value v for parameter i. Returns it in the form that a launch by the
+-- driver takes.
 local function value_of(k, i, v)
   local p, kind = k.params[i], core.typename(v)
   local function wrong(what)
@@ -238,7 +239,7 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
--- Types of the options of a launch.
+-- Options of a launch, with their types.
 local LAUNCH = {grid = "integer table", block = "integer table",
                 smem = "integer", cluster = "integer table", pdl = "boolean",
                 cooperative = "boolean",
@@ -254,8 +255,8 @@ function Prepared.__tostring(p)
   return ("raw kernel %s on %s"):format(p.kernel.name, p.device.name)
 end
 
---- Runs the kernel. Returns true once the launch is queued; with host tensors,
--- once the kernel has finished and the tensors are written.
+--- Launches the kernel. Returns true when the launch is queued. With host
+-- tensors, it returns when the kernel has finished and the tensors are written.
 ---@param stream? table
 ---@return true
 function Prepared:launch(stream)
@@ -267,8 +268,8 @@ function Prepared:launch(stream)
   return true
 end
 
---- Launches the kernel n times in a row. The GPU's memory is not reset between
--- launches.
+--- Launches the kernel n times in a row. The GPU's memory is not restored
+-- between launches.
 ---@param n integer
 ---@param stream? table
 ---@return true
@@ -305,9 +306,8 @@ local function written(param, value)
 end
 
 --- Prepares a launch: compiles and loads the kernel, and packs its arguments.
--- smem is the number of bytes of dynamic shared memory.
----@param opts table {grid: any, block: any, smem: integer, cluster: any,
--- pdl: boolean, stream: table, device: any}
+---@param opts table {grid: any, block: any, smem: integer, cluster: any, pdl:
+-- boolean, stream: table, device: any}; smem: bytes of dynamic shared memory
 ---@return table? prepared
 ---@return string? message
 function Call:compile(opts)
@@ -336,9 +336,9 @@ function Call:compile(opts)
                        copies = copies}, Prepared)
 end
 
---- Compiles and runs the kernel: see prepared:launch. A missing GPU or compiler
--- counts as a failed launch, which raises an error or, with faults = "return",
--- returns nil and a message.
+--- Compiles and launches the kernel: see prepared:launch. A missing GPU or
+-- compiler counts as a failure, which raises an error or, with faults =
+-- "return", returns nil and a message.
 ---@param opts table as for compile
 ---@return true?
 ---@return string? message
@@ -372,7 +372,7 @@ function Raw.__call(k, ...)
   return setmetatable({kernel = k, values = values}, Call)
 end
 
--- Warns about known faults of the compiler.
+-- Prints warnings about known faults of the compiler that affect the kernel.
 local function warn(k, made, opts)
   for _, text in ipairs(faults.find(k.source, made, opts)) do
     io.stderr:write(("cutelua: warning: kernel %s, by NVRTC %s: %s\n"):format(
@@ -380,8 +380,7 @@ local function warn(k, made, opts)
   end
 end
 
---- Compiles the text for an architecture. This also works on a machine without
--- a GPU.
+--- Compiles the text for an architecture. No GPU is needed.
 ---@param arch string "sm_90a"
 ---@return cute.Compiled? with cubin, resources, warnings, log
 ---@return string? message
@@ -399,17 +398,17 @@ end
 local OPTIONS = {name = "string", options = "table", block = "integer table",
                  smem = "integer"}
 
---- Makes a kernel of CUDA C text, which must not include files. Its parameters
--- are parsed from the text. A pointer parameter accepts a tensor or buffer. A
--- host tensor is copied to the GPU for a launch, and copied back if the pointee
--- is not const. A parameter of a C number type accepts a number. A parameter of
--- any other type accepts its bytes as a string, {element type, number} or a TMA
--- atom. The atom's tensor map is passed, and its tensor is copied back if the
--- atom stores.
+--- Makes a kernel of CUDA C text, which must not include files. The parameters
+-- are parsed from the text, and determine which arguments a call accepts. For a
+-- pointer, it accepts a tensor or buffer. A host tensor is copied to the GPU
+-- for a launch, and copied back if the pointee is not const. For a C number
+-- type, it accepts a number. For any other type, it accepts a string of bytes,
+-- {element type, number} or a TMA atom. For a TMA atom, the tensor map is
+-- passed, and the atom's tensor is copied back if the atom stores.
 ---@param text string
----@param opts? table name = of the kernel (the first of the text when absent),
--- options = further ones of NVRTC, block = threads, smem = bytes of dynamic
--- shared memory
+---@param opts? table name = name of the kernel (the first of the text when
+-- absent), options = further options of NVRTC, block = threads, smem = bytes of
+-- dynamic shared memory
 ---@return table kernel called with arguments; kernel:compile(arch)
 function raw.raw_kernel(text, opts)
   for k, v in pairs(opts or {}) do

@@ -1,11 +1,13 @@
---- Kernels that Triton compiled: metadata (NAME.json) and the PTX beside it.
+--- Kernels that Triton compiled, from their metadata (NAME.json) and the PTX
+-- beside it.
 --
 --     local k = cute.triton "softmax.json"
 --     k(x, out, 1000, 1000):launch {grid = 64}
 --
--- The metadata has the number of threads, the cluster, the dynamic shared
--- memory, options, and the sizes of scratch memory. Hidden pointers to this
--- memory follow the kernel's own parameters.
+-- The metadata has the number of threads, the cluster, the size of dynamic
+-- shared memory, options, and the sizes of scratch memory. The PTX entry has
+-- hidden parameters after the kernel's own ones: pointers to the scratch
+-- memory.
 local core = require "cute.core"
 local cute = require "cute"
 local files = require "cute.lang.files"
@@ -27,9 +29,9 @@ local WARP = 32  -- threads
 -- Metadata
 ---------------------------------------------------------------------------
 
--- Fields that a launch needs: name, type, and the value to use if the field is
--- absent, as in older versions of Triton. A field without such a value is
--- required.
+-- Fields of the metadata that a launch needs: {name, type, value to use if the
+-- field is absent, as in older versions of Triton}. A field without such a
+-- value is required.
 local FIELDS = {
   {"name", "string"}, {"num_warps", "integer"}, {"target", "table"},
   {"shared", "integer", 0}, {"num_ctas", "integer", 1},
@@ -62,7 +64,8 @@ local function check_fields(path, meta)
   end
 end
 
--- Raises an error if the kernel needs something that the simulator lacks.
+-- Raises an error if the kernel needs a feature that the simulator does not
+-- have.
 local function check_supported(path, meta)
   if meta.target.backend ~= "cuda" then
     fail(path, "the kernel was compiled for the backend %s; only cuda has PTX",
@@ -73,8 +76,8 @@ local function check_supported(path, meta)
   end
 end
 
--- Returns the metadata in a file, with all FIELDS, and the sizes of scratch
--- memory that the file states.
+-- Reads the metadata in a file. Returns it with all FIELDS, and the sizes of
+-- scratch memory that the file states.
 local function metadata_of(path)
   local text, why = files.read(path)
   if not text then
@@ -100,9 +103,9 @@ end
 -- Parameters
 ---------------------------------------------------------------------------
 
--- Returns the hidden parameters at the end of the PTX's parameters, as a list
--- {size = bytes for each block, align}. Triton 3.3 added the first, 3.4 the
--- second.
+-- Returns the hidden parameters at the end of the PTX entry's parameters, as a
+-- list {size = bytes for each block, align}. Triton 3.3 introduced
+-- global_scratch, and Triton 3.4 profile_scratch.
 local function hidden_of(meta, given)
   local list = {}
   for _, name in ipairs {"global_scratch", "profile_scratch"} do
@@ -114,10 +117,10 @@ local function hidden_of(meta, given)
   return list
 end
 
--- Returns the kernel's own parameters as a list {at = position of the first
--- parameter of the PTX, n = number of parameters}. A tensor descriptor has
--- parameters for the map, the extents and the strides, and `desc` of the
--- metadata.
+-- Returns the kernel's own parameters as a list {at = position of its first
+-- parameter in the PTX, n = number of its parameters in the PTX}. A tensor
+-- descriptor has one PTX parameter for the map, and one for each extent and
+-- each stride. Its `desc` is its description in the metadata.
 local function own_parameters(path, entry, meta, last)
   local list, at, nth = {}, 1, 0
   while at <= last do
@@ -141,8 +144,8 @@ local function own_parameters(path, entry, meta, last)
   return list
 end
 
--- CU_TENSOR_MAP_DATA_TYPE for the numbers of the metadata's element types that
--- differ.
+-- CU_TENSOR_MAP_DATA_TYPE for those element types whose number in the metadata
+-- differs from it.
 local MAP_TYPE = {[8] = 10, [9] = 8, [10] = 9}
 
 -- Returns the extents and strides of a tensor as two lists.
@@ -152,7 +155,7 @@ local function modes(t)
   return shape, stride
 end
 
--- Checks the tensor of a descriptor; `what` begins an error's message.
+-- Checks the tensor of a descriptor. `what` begins error messages.
 local function check_described(t, desc, what)
   local rank = #desc.block_size
   if core.typename(t) ~= "tensor" then
@@ -174,8 +177,8 @@ local function check_described(t, desc, what)
   end
 end
 
--- Appends the parameters of a tensor descriptor to a list: the map, which moves
--- boxes of block_size elements, the extents and the strides.
+-- Appends the PTX parameters of a tensor descriptor to a list: the map, which
+-- moves boxes of block_size elements, the extents, and the strides.
 local function add_descriptor(list, given, desc, what)
   local t, padding = given.map, given.padding or "zero"
   if padding ~= "zero" and padding ~= "nan" then
@@ -189,8 +192,7 @@ local function add_descriptor(list, given, desc, what)
              swizzle = desc.swizzle, fill = padding == "nan" and 1 or 0,
              address = t.iterator.address, extent = {}, stride = {}, box = {},
              l2 = 2}
-  -- A tensor map lists the modes in reverse order: the contiguous mode is
-  -- first.
+  -- A tensor map lists the modes in reverse order: the contiguous mode first.
   for i = 1, rank do
     p.extent[i] = shape[rank + 1 - i]
     p.box[i] = desc.block_size[rank + 1 - i]
@@ -204,8 +206,8 @@ end
 -- Returns n bytes of scratch memory, where blocks keep temporary data.
 local function scratch(n) return cute.zeros({math.max(n, 1)}, cute.u8) end
 
--- Returns all arguments of the PTX entry, given the arguments of the kernel's
--- own parameters.
+-- Returns the arguments for all parameters of the PTX entry. The parameters
+-- `...` are the arguments for the kernel's own parameters.
 local function expanded(k, ...)
   local args = table.pack(...)
   if args.n ~= #k.own then
@@ -282,7 +284,7 @@ local function ptx_beside(path, meta)
   fail(path, "the PTX %s does not exist", core.visible(own))
 end
 
--- Allocates the scratch memory of a call for a grid of blocks.
+-- Allocates scratch memory for a call, for all blocks of a grid.
 local function add_scratch(k, call, grid)
   local blocks = grid[1] * grid[2] * grid[3]
   for i, h in ipairs(k.hidden) do
@@ -292,17 +294,17 @@ local function add_scratch(k, call, grid)
   end
 end
 
--- Returns the launch options `opts`, completed from Triton's metadata.
--- opts.grid counts Triton's programs, the returned grid counts blocks: a
--- program is a cluster of num_ctas blocks. Also allocates the call's scratch
--- memory. With `prepared`, the grid of a prepared launch in blocks, only
--- allocates this memory.
+-- Returns the launch options `opts`, completed from Triton's metadata, and
+-- allocates the scratch memory of the call. opts.grid counts Triton's programs;
+-- the returned grid counts blocks, because a program is a cluster of num_ctas
+-- blocks. If `prepared` is given, the grid of a prepared launch in blocks, the
+-- function only allocates scratch memory.
 local function launch_options(k, call, opts, prepared)
   if prepared then return add_scratch(k, call, prepared) end
   local made = {}
   for name, v in pairs(opts or {}) do made[name] = v end
   local ctas = k.meta.num_ctas
-  if made.grid ~= nil then  -- a call that is only traced has no grid
+  if made.grid ~= nil then  -- a call that is only traced may have no grid
     local grid = kernel.extents("grid", made.grid)
     made.grid = {grid[1] * ctas, grid[2], grid[3]}
     add_scratch(k, call, made.grid)
@@ -343,8 +345,8 @@ function Module:entries() return {self.entry.name} end
 function Module:variable(name) return self.ptx:variable(name) end
 
 -- Returns the positions of PTX parameters whose memory may have elements that
--- nothing writes: the hidden pointers, and the user's list, which counts
--- arguments.
+-- nothing writes. These are the hidden pointers, and the arguments that the
+-- user's list names by position.
 local function undefined_ok(k, list)
   local out = {}
   for _, i in ipairs(list or {}) do
@@ -358,9 +360,9 @@ local function undefined_ok(k, list)
   return out
 end
 
---- Returns the kernel, which takes the arguments that the kernel in Triton
--- takes, without those that are constants.
----@param name? string must be that of the metadata
+--- Returns the kernel. It takes the same arguments as in Triton, without those
+-- that are constants.
+---@param name? string must be the name in the metadata
 ---@param opts? table {lines, undefined_ok} as for PTX
 function Module:kernel(name, opts)
   if name and name ~= self.entry.name then
@@ -374,16 +376,17 @@ function Module:kernel(name, opts)
     lines = opts and opts.lines,
     undefined_ok = undefined_ok(self, opts and opts.undefined_ok)}, {
     takes = #self.own,
-    -- Within one block, Triton's code has no fence after mbarrier.init. Within
-    -- a warpgroup, it executes setmaxnreg at several places.
+    -- Rules for Triton's code: within one block it has no fence after
+    -- mbarrier.init; within a warpgroup it executes setmaxnreg at several
+    -- places.
     rules = {init_fenced = self.meta.num_ctas == 1 or nil, alloc_fenced = true,
              loads_ordered = true, setmaxnreg_alike = true},
     expand = function(...) return expanded(self, ...) end,
     options = function(...) return launch_options(self, ...) end})
 end
 
---- Returns notes on the parameters of the PTX, by position: the argument that
--- gives each one, or its purpose if it is hidden.
+--- Returns a note on each parameter of the PTX, by position: the argument that
+-- determines it or, for a hidden parameter, its purpose.
 ---@return string[]
 function Module:notes()
   local notes = {}
@@ -424,10 +427,10 @@ function triton.module(path)
     last = last, own = own_parameters(path, entry, meta, last)}, Module)
 end
 
---- Returns the kernel that Triton compiled: reads its metadata and the PTX
--- beside it. The kernel takes the arguments of the kernel in Triton, without
--- those that are constants: a tensor for a pointer, {map = x} for a tensor
--- descriptor. A launch needs `grid` alone, in programs.
+--- Returns a kernel that Triton compiled, from Triton's metadata and the PTX
+-- beside it. The kernel takes the same arguments as in Triton, without those
+-- that are constants: a tensor for a pointer, {map = x} for a tensor
+-- descriptor. A launch needs only the option `grid`, in programs.
 ---@param path string NAME.json of Triton's cache; NAME.ptx must be beside it
 ---@param opts? table {lines: string "ptx": reports name lines of the PTX,
 -- undefined_ok: integer[] positions of parameters whose memory may have

@@ -1,13 +1,13 @@
---- Numbers with bounds of their rounding errors: the arithmetic of references.
+--- Numbers with bounds of their rounding errors, with which references compute.
 --
 -- A reference computes in f64. Each number carries a bound of the error that a
--- candidate makes which computes the same formula in a narrower type, with any
--- order of summation. With the unit roundoff u, one operation adds u |result|
--- (Higham, Accuracy and Stability of Numerical Algorithms, 2nd edition, section
--- 2.2), the errors of operands propagate to first order and beyond (running
--- error analysis, section 3.3), and a sum of n terms adds gamma(n - 1) times
--- the sum of their magnitudes, gamma(n) = n u / (1 - n u) (section 4.2), for
--- every order.
+-- candidate makes if it computes the same formula in a narrower type, with any
+-- order of summation. The bounds follow from Higham, Accuracy and Stability of
+-- Numerical Algorithms, 2nd edition. With the unit roundoff u, an operation
+-- adds the error u |result| (section 2.2). Errors of operands propagate to the
+-- result, to first order and beyond (running error analysis, section 3.3). For
+-- every order, a sum of n terms adds gamma(n - 1) times the sum of their
+-- magnitudes, where gamma(n) = n u / (1 - n u) (section 4.2).
 local core = require "cute.core"
 
 local bounded = {}
@@ -16,13 +16,13 @@ local bounded = {}
 bounded.U = {f64 = 2.0 ^ -53, f32 = 2.0 ^ -24, tf32 = 2.0 ^ -11,
   f16 = 2.0 ^ -11, bf16 = 2.0 ^ -8, e4m3 = 2.0 ^ -4, e5m2 = 2.0 ^ -3}
 
--- By type, half the distance between adjacent subnormal numbers: the largest
--- rounding error of a result that underflows.
+-- Half the distance between adjacent subnormal numbers, by type. This is the
+-- largest rounding error of a result that underflows.
 local TINY = {f64 = 2.0 ^ -1075, f32 = 2.0 ^ -150, tf32 = 2.0 ^ -137,
   f16 = 2.0 ^ -25, bf16 = 2.0 ^ -134, e4m3 = 2.0 ^ -10, e5m2 = 2.0 ^ -17}
 
--- The largest relative error of a library function of CUDA, as a multiple of
--- the unit roundoff u: the functions are wrong by at most 4 units in the last
+-- The largest relative error of a CUDA library function, as a multiple of the
+-- unit roundoff u. The functions are wrong by at most 4 units in the last
 -- place, which are 8 u.
 local FUNCTION = 8
 
@@ -32,13 +32,14 @@ local own = bounded.U.f64
 -- u: the unit roundoff of the candidate's arithmetic. A result whose magnitude
 -- is below `least` has an additional error of `tiny`.
 local u, least, tiny
--- If set, the least unit roundoff that any type has. Errors then are expected
--- errors instead of bounds: rounding errors are assumed to be independent and
--- random, so that their squares are added (Higham and Mary, A New Approach to
--- Probabilistic Rounding Error Analysis, 2019), and inputs are also rounded.
+-- If set, the unit roundoff that every type has at least. Errors are then
+-- expected errors instead of bounds. Rounding errors are assumed to be
+-- independent and random, so that their squares are added (Higham and Mary, A
+-- New Approach to Probabilistic Rounding Error Analysis, 2019). Inputs are also
+-- rounded.
 local coarsest
 
--- Sets the arithmetic of a type; `lowest` as in bounded.with.
+-- Sets the arithmetic to that of type `dtype`; `lowest` as in bounded.with.
 local function set(dtype, lowest)
   coarsest = lowest and bounded.U[lowest]
   u = math.max(bounded.U[dtype], coarsest or 0)
@@ -46,8 +47,8 @@ local function set(dtype, lowest)
 end
 set "f32"
 
--- Returns the error that two or three independent errors make together: their
--- sum or, for expected errors, the root of the sum of their squares.
+-- Returns the combined error of two or three independent errors: their sum or,
+-- for expected errors, the root of the sum of their squares.
 local function join(a, b, c)
   if not coarsest then return a + b + (c or 0) end
   return math.sqrt(a * a + b * b + (c or 0) ^ 2)
@@ -56,7 +57,7 @@ end
 local Number = {}
 Number.__index = Number
 
--- Returns a number with a value and an error bound.
+-- Returns a Number with value v and error bound e.
 local function new(v, e) return setmetatable({v = v, e = e}, Number) end
 
 -- Returns the value and the error bound of x, which is a Number or a plain
@@ -67,12 +68,12 @@ local function parts(x)
     core.fail("bad-argument", ("the reference computes with %s, where a number "
       .. "is needed"):format(core.show(x)))
   end
-  -- The candidate rounds a constant of the formula to its type.
+  -- The candidate rounds a constant that is not an integer to its own type.
   return x, x % 1 ~= 0 and u * math.abs(x) or 0.0
 end
 
 -- Returns the Number for a result v whose operands cause the error e. Adds the
--- rounding error of the operation itself, `by` (1 when absent) times the unit
+-- rounding error of the operation itself: `by` (1 when absent) times the unit
 -- roundoff times |v|.
 local function rounded(v, e, by)
   local size = math.abs(v)
@@ -117,13 +118,13 @@ function Number.__tostring(a) return ("%.17g +- %.3g"):format(a.v, a.e) end
 ---@return number
 function bounded.value(x) return (parts(x)) end
 
---- Returns the Number for an element of an input. It has no error, unless
--- `coarsest` is set, the unit roundoff to which inputs are rounded.
+--- Returns the Number for an element of an input. It has no error. Only if
+-- `coarsest` is set, it has the error of rounding to that unit roundoff.
 ---@param v number
 ---@return table
 function bounded.input(v) return new(v, (coarsest or 0.0) * math.abs(v)) end
 
---- Returns the sum of f(0), ..., f(n - 1), in any order.
+--- Returns f(0) + ... + f(n - 1); the bound holds for any order of summation.
 ---@param n integer
 ---@param f fun(i: integer): any
 ---@return table
@@ -147,7 +148,8 @@ function bounded.gamma(n)
   return x < 1 and x / (1 - x) or math.huge
 end
 
---- Returns the largest of f(0), ..., f(n - 1), which rounding does not change.
+--- Returns the largest of f(0), ..., f(n - 1). Taking a maximum adds no
+-- rounding error.
 ---@param n integer
 ---@param f fun(i: integer): any
 ---@return table
@@ -178,9 +180,9 @@ function bounded.abs(x)
   return new(math.abs(v), e)
 end
 
---- Returns x with an error bound that is larger by 1/4. The referee allows
--- twice the bound, so an output that is x rounded to an integer, which changes
--- x by at most 1/2, is right.
+--- Returns x with an error bound that is larger by 1/4, for outputs that are x
+-- rounded to an integer. Rounding changes x by at most 1/2, and the referee
+-- allows twice the bound.
 ---@param x any
 ---@return table
 function bounded.nearest(x)
@@ -188,9 +190,9 @@ function bounded.nearest(x)
   return new(v, e + 0.25)
 end
 
--- Returns a function that computes f(x) and its error bound: the error of x
--- times the largest of the slopes at x and at both ends of its error interval,
--- and the error of CUDA's library function.
+-- Returns a function that computes f(x) and its error bound. The bound is the
+-- error of x times the largest slope of f at x and at both ends of x's error
+-- interval, plus the error of CUDA's library function.
 local function apply(f, slope)
   return function(x)
     local xv, xe = parts(x)
@@ -223,8 +225,9 @@ end)
 bounded.sin = apply(math.sin, function() return 1 end)
 bounded.cos = apply(math.cos, function() return 1 end)
 
---- Returns e^x. The argument of exp2 is a product, whose rounding error exp
--- multiplies by |x|.
+--- Returns e^x. A candidate may compute it as exp2(x log2(e)). The rounding
+-- error of this product changes the result by a relative error of |x| times as
+-- much.
 ---@param x any
 ---@return table
 function bounded.exp(x)
@@ -233,7 +236,7 @@ function bounded.exp(x)
   return rounded(v, v * (math.exp(xe) - 1), FUNCTION + 2 * math.abs(xv))
 end
 
---- Returns x with the error of a conversion to a type.
+--- Returns x with the added error of a conversion to a type.
 ---@param x any
 ---@param dtype string
 ---@return table
@@ -243,8 +246,9 @@ function bounded.round(x, dtype)
   return new(v, join(e, by * (math.abs(v) + e), TINY[dtype]))
 end
 
---- Calls f with the arithmetic of a type. With `lowest`, all types are at least
--- as coarse as type `lowest`, and errors are expected errors instead of bounds.
+--- Calls f with the arithmetic of type `dtype`. With `lowest`, all types are at
+-- least as coarse as type `lowest`, and errors are expected errors instead of
+-- bounds.
 ---@param dtype string
 ---@param lowest string?
 ---@param f fun(): any
@@ -254,11 +258,11 @@ function bounded.with(dtype, lowest, f)
   return (f())
 end
 
---- Returns the value and the bound of an output of the reference. An output of
--- a float type includes the conversion to that type, unless the value is exact
--- and of that type; integers are exact.
+--- Returns the value and the error bound of an output of the reference. The
+-- bound for a float type includes the conversion to that type, unless the value
+-- is exact and representable. Outputs of integer types are exact.
 ---@param x any
----@param one any a buffer of one element of the type
+---@param one any a buffer with one element of the output's type
 ---@return number value
 ---@return number bound
 function bounded.output(x, one)

@@ -1,17 +1,21 @@
---- The cheats that the referee rejects by name. Each has a function that looks
--- for it in the evidence of a judgement and returns a sentence, or nil.
+--- The cheats for which the referee rejects candidates. Each has a name and a
+-- function that searches the evidence of a judgement for the cheat. The
+-- function returns a sentence, or nil.
 --
 -- The evidence is a list of cases in the order of their runs (see
--- cutelua.task.referee): {case = {name =, held =, unmasked =}, facts = evidence
--- of cutelua.task.launches, attempts included, calls = {{same = does the call
--- have the outputs of the first, wrong = {name =, at =, got =, want =, bound =,
--- count =}?, stale = does it have the outputs expected of the first}, ...},
--- coarse = the type whose bounds the wrong outputs fit?, varies = do expected
--- outputs differ between the inputs, ok =}.
+-- cutelua.task.referee):
+-- case    {name =, held =, unmasked =}
+-- facts   evidence of cutelua.task.launches, including attempts
+-- calls   {{same = whether its outputs equal those of the first call, wrong =
+--         {name =, at =, got =, want =, bound =, count =}?, stale = whether its
+--         outputs are those expected of the first call}, ...}
+-- coarse  the type whose error bounds the wrong outputs fit, or nil
+-- varies  whether expected outputs differ between the inputs
+-- ok      whether the case passed
 local cheats = {}
 
--- Returns a function that calls f with each case, and returns the first
--- sentence that f returns; nil if f returns none.
+-- Returns a function that calls f with each case until f returns a sentence,
+-- and returns this sentence; nil if there is none.
 local function any(f)
   return function(cases)
     for _, c in ipairs(cases) do
@@ -21,8 +25,8 @@ local function any(f)
   end
 end
 
--- Returns a function of the cases. It returns a sentence about the first
--- recorded attempt of the candidate at the cheat `name`, or nil.
+-- Returns a function that finds the candidate's first recorded attempt at the
+-- cheat `name` in the cases, and returns a sentence about it, or nil.
 local function attempted(name)
   return any(function(c)
     for _, a in ipairs(c.facts.attempts) do
@@ -35,9 +39,8 @@ local function either(f, g)
   return function(cases) return f(cases) or g(cases) end
 end
 
--- The third call has the inputs of the second. With any schedule, it must
--- execute at least this fraction of the number of instructions of the second
--- call.
+-- The third call has the inputs of the second call. Whatever the schedule, it
+-- must execute at least this fraction of the second call's instructions.
 local FEWER = 0.8
 
 -- Returns how many kernels the first call launched, and the smallest number
@@ -48,8 +51,8 @@ local function counts(c)
   return list[1], math.min(table.unpack(list, 2))
 end
 
---- Reports whether all public cases passed. If so, a held-back case fails
--- because of its differences from the public cases.
+--- Reports whether all public cases passed. If they did, a failure of a
+-- held-back case is due to its differences from the public cases.
 local function public_passed(cases)
   for _, c in ipairs(cases) do
     if not c.case.held and not c.ok then return false end

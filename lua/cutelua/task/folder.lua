@@ -1,5 +1,6 @@
 --- Reads a task's folder, and makes the cases of a judgement: sizes, inputs,
--- expected outputs with error bounds. docs/tasks.md describes the task file.
+-- and expected outputs with error bounds. docs/tasks.md describes the task
+-- file.
 local bounded = require "cutelua.task.bounded"
 local core = require "cute.core"
 local errors = require "cutelua.text.errors"
@@ -24,12 +25,12 @@ end
 local Task = {}
 Task.__index = Task
 
--- Raises an error whose message says what is wrong with the task's file.
+-- Raises an error about the task file. The message begins with "the task".
 local function wrong(text, ...)
   core.fail("bad-argument", "the task " .. text:format(...))
 end
 
---- Reads a plain file of a task or of a candidate. Raises [io].
+--- Reads a plain file of a task or a candidate. Errors have the kind [io].
 ---@param path string
 ---@return string
 function folder.text(path)
@@ -38,7 +39,8 @@ function folder.text(path)
   return text
 end
 
---- Returns the message of an error, with its place if the error is Lua's own.
+--- Returns the message of an error, preceded by its position if it is Lua's own
+-- error.
 ---@param told table of cutelua.text.errors.told
 ---@return string
 function folder.sentence(told)
@@ -152,9 +154,10 @@ local function check(t, path)
   return t
 end
 
---- Reads the task of a folder. Raises an error in one sentence.
+--- Reads the task in a folder. An error has a message of one sentence.
 ---@param path string
----@param limits table of cutelua.task.limit, for each use of the task file
+---@param limits table of cutelua.task.limit, for each call of the task file's
+-- functions
 ---@return table
 function folder.read(path, limits)
   if core.file_kind(path) ~= "folder" then
@@ -172,8 +175,8 @@ end
 -- Shapes and inputs
 ---------------------------------------------------------------------------
 
---- Returns the shape that an argument has if the task's sizes have the values
--- s, and the number of its elements.
+--- Returns the shape of an argument, and the number of its elements, if the
+-- task's sizes have the values s.
 ---@param arg table
 ---@param s table<string, integer>
 ---@return integer[]
@@ -195,8 +198,8 @@ function folder.shape(arg, s)
   return out, n
 end
 
--- The named ways to fill an input. Each function returns one random element,
--- from the source r of random numbers.
+-- The named ways to fill an input. Each function returns one random element; r
+-- is the source of random numbers.
 local FILLS = {
   normal = function(r) return r:normal() end,
   uniform = function(r) return r:float() end,
@@ -204,7 +207,7 @@ local FILLS = {
 }
 
 -- The kinds of masks. Each function reports whether row i of the mask sees
--- column j; r is a source of random numbers.
+-- column j. r is a source of random numbers.
 local MASKS = {
   all = function() return true end,
   causal = function(_, i, j) return j <= i end,
@@ -226,7 +229,7 @@ local function filler(arg, s, mask)
                               arg[1], core.show(fill))
 end
 
--- Calls f with each coordinate of a shape, the last index fastest.
+-- Calls f with each coordinate of a shape; the last index changes fastest.
 local function each(shape, f)
   local c, rank = {}, #shape
   for k = 1, rank do c[k] = 0 end
@@ -243,11 +246,11 @@ local function each(shape, f)
   end
 end
 
---- Returns the inputs of a case, random but determined by the seed, as a table
--- of buffers by argument name.
+--- Returns the inputs of a case as a table of buffers by argument name. Their
+-- elements are random, but determined by the seed.
 ---@param case table
 ---@param seed integer
----@param integers? boolean of integer types only
+---@param integers? boolean true: only the inputs of integer types
 ---@return table<string, any>
 function Task:inputs(case, seed, integers)
   local out = {}
@@ -265,8 +268,8 @@ function Task:inputs(case, seed, integers)
 end
 
 --- Returns the table that the reference function receives: the sizes, and for
--- each input a function that takes a coordinate and returns the element there.
--- Elements of float types carry an error bound of 0.
+-- each input a function from a coordinate to the element there. Elements of
+-- float types are Numbers (cutelua.task.bounded).
 local function view(self, case, inputs)
   local a = setmetatable({}, {__index = case.sizes})
   for _, arg in ipairs(self.args) do
@@ -295,12 +298,12 @@ local function view(self, case, inputs)
   return a
 end
 
---- Returns the expected outputs of a case: {name = {value =, bound =}}, lists
--- in the order of memory. Raises an error in one sentence if the reference
--- fails.
+--- Returns the expected outputs of a case: {name = {value =, bound =}}, where
+-- both are lists in the order of memory. If the reference fails, raises an
+-- error with a message of one sentence.
 ---@param case table
 ---@param inputs table of Task:inputs
----@param lowest string? assumes that all types are at least as coarse as this
+---@param lowest string? the type than which no type is assumed to be finer
 ---@return table
 function Task:expected(case, inputs, lowest)
   local found = {}
@@ -358,8 +361,8 @@ function Task:public()
   return list
 end
 
--- Returns random sizes from the ranges of the task's field `held`, which
--- differ from all public sizes and which the task's function `fits` allows.
+-- Returns random sizes from the ranges of the task's field `held`. They differ
+-- from all public sizes, and the task's function `fits` allows them.
 local function drawn(self, r)
   for _ = 1, 200 do
     local s, new = {}, true
@@ -377,8 +380,8 @@ local function drawn(self, r)
   wrong "has no sizes in `held` that differ from `sizes` and that `fits` allows"
 end
 
---- Returns the held-back cases. Their sizes and seeds are random numbers that
--- the secret determines.
+--- Returns the held-back cases. Their sizes and seeds are random, but
+-- determined by the secret.
 ---@param secret integer
 ---@param count integer
 ---@return table[]
@@ -401,10 +404,10 @@ function Task:held_back(secret, count)
   return list
 end
 
---- Returns the seconds that the launch of the speed sizes takes at least on a
--- card: inputs are read from memory once, and outputs are written as far as L2
--- cannot hold them. The operations run at the card's rate of f32 multiply-adds
--- or, with units = "tensor", of 16-bit ones on tensor cores.
+--- Returns the least number of seconds that a card needs for the sizes s. The
+-- card reads the inputs from memory once, and writes as much of the outputs as
+-- exceeds L2. Its arithmetic runs at the card's rate of f32 multiply-adds or,
+-- with units = "tensor", of 16-bit multiply-adds on tensor cores.
 ---@param s table sizes
 ---@param card table of cutelua.profile.cards
 ---@return number
@@ -423,7 +426,8 @@ function Task:limit(s, card)
   return math.max(bytes / card.dram, flops / rate)
 end
 
--- These methods call functions of the task file.
+-- The methods that call functions of the task file: they are called within the
+-- limits.
 for _, name in ipairs {"inputs", "expected", "held_back", "limit"} do
   local method = Task[name]
   Task[name] = function(self, ...)

@@ -1,9 +1,9 @@
---- The globals of a candidate, and a record of what it tried to reach.
+--- The globals of a candidate, and a record of its forbidden attempts.
 --
--- A candidate gets views of cute's modules, which it cannot change, and no
--- function that opens files, reads a clock, or makes a stream. Each attempt is
--- recorded under the name of the cheat that it would serve, even if the
--- candidate catches the error.
+-- A candidate gets views of cute's modules that it cannot change. It gets no
+-- function that opens files, reads a clock, or makes a stream. Each attempt to
+-- use such a function is recorded under the name of the cheat that it would
+-- serve, even if the candidate catches the error.
 local core = require "cute.core"
 
 local guard = {}
@@ -13,12 +13,13 @@ local COPY, HELD = "output copied from the reference",
   "reading held-back data"
 local EXPECTED = "writing the expected buffer"
 
--- Globals that a candidate lacks, with the cheat that each would serve.
+-- Globals of Lua that a candidate does not get, each with the cheat that it
+-- would serve.
 local GLOBALS = {os = PATCH, io = HELD, debug = HELD, package = HELD,
   dofile = HELD, loadfile = HELD, load = HELD, arg = HELD}
 
--- Functions and modules of cute that a candidate lacks, with the cheat that
--- each would serve.
+-- Functions and modules of cute that a candidate does not get, each with the
+-- cheat that it would serve.
 local FIELDS = {}
 for cheat, names in pairs {
   [STREAM] = "stream external_stream with_stream event graph",
@@ -30,7 +31,7 @@ for cheat, names in pairs {
   for name in names:gmatch "%S+" do FIELDS["cute." .. name] = cheat end
 end
 
--- Names of Lua that a candidate sees.
+-- Globals of Lua that a candidate gets.
 local PLAIN = {}
 for name in ([[assert error ipairs next pairs pcall print rawequal rawget rawlen
     rawset select tonumber tostring type _VERSION]]):gmatch "%S+" do
@@ -44,13 +45,13 @@ local raw_meta = getmetatable
 local Guard = {}
 Guard.__index = Guard
 
---- Makes a record without attempts.
+--- Returns a guard without recorded attempts.
 ---@return table
 function guard.new()
   return setmetatable({attempts = {}, views = {}, metas = {}}, Guard)
 end
 
---- Records an attempt, and raises an error.
+--- Records a forbidden attempt, and raises an error.
 ---@param cheat string
 ---@param text string what the candidate did
 function Guard:refuse(cheat, text)
@@ -60,14 +61,15 @@ function Guard:refuse(cheat, text)
   core.fail("bad-argument", ("a candidate %s"):format(text))
 end
 
--- Reports whether a value is a module or a table of functions, and no object.
+-- Reports whether a value is a module or a table of functions, but not an
+-- object.
 local function is_module(v)
   if type(v) ~= "table" then return false end
   local meta = raw_meta(v)
   return not meta or rawget(meta, "lazy") ~= nil
 end
 
--- Returns a view of a module: its fields can be read, and not changed.
+-- Returns a view of a module: its fields can be read but not changed.
 local function view(self, module, name)
   local known = self.views[module]
   if known then return known end
@@ -148,8 +150,8 @@ function Guard:globals()
   end})
 end
 
---- Returns the table that a candidate's function gets: arguments and sizes by
--- name.
+--- Returns the table that a candidate's function gets: the task's arguments and
+-- sizes by name.
 ---@param fields table
 ---@return table
 function Guard:arguments(fields)

@@ -58,7 +58,8 @@ local SPEC = {
   args = {name = "FOLDER", many = true},
 }
 
--- Calls f; returns an exit code. An error becomes one sentence and code 3.
+-- Calls f and returns an exit code. An error is printed as one sentence; its
+-- code is 3.
 local function guarded(f)
   local ok, result = sys.call(f, errors.capture)
   if ok then return result end
@@ -70,7 +71,7 @@ local function guarded(f)
   return 3
 end
 
--- Returns a candidate: its name, text, and LAUNCH description.
+-- Reads a candidate: returns its name, its text, and its LAUNCH description.
 local function read_candidate(path, launch)
   local c = {name = path, text = folder.text(path)}
   if launch then
@@ -86,7 +87,7 @@ local function secret_of(text)
   return tonumber(text or calls.nonce():sub(1, 16), 16)
 end
 
--- Runs `task run` or `task judge`.
+-- Runs the command `task run` or `task judge`.
 local function judge(opt, command)
   local path = opt.args[2]
   local memory = opt.memory << 20
@@ -118,7 +119,7 @@ local COMMANDS = {
 ---@param words string[]
 ---@return integer
 function task.main(words)
-  -- The referee starts workers with the word --worker.
+  -- The referee starts workers in this way.
   if words[1] == "--worker" then return require "cutelua.task.worker".main() end
   local opt, message = cli.try_parse(words, SPEC)
   if opt and opt.help then

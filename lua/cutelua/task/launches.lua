@@ -1,12 +1,12 @@
---- Evidence about a candidate's launches: their number in each call, the
--- differences between calls, launches that no output needs, and tensors that
--- the host changed.
+--- Records evidence about a candidate's launches: their number in each call,
+-- the differences between calls, launches whose results no output needs, and
+-- tensors that the host changed.
 --
--- A candidate's launches must depend on the sizes alone, so that calls with
--- other inputs launch the same kernels. If a call keeps results in a tensor of
--- the candidate, a later call with the same inputs executes fewer instructions.
--- To detect this, such tensors get their first contents again before the last
--- call.
+-- A candidate's launches must depend only on the sizes, so calls with other
+-- inputs must launch the same kernels. If a candidate keeps results of a call
+-- in a tensor of its own, a later call with the same inputs executes fewer
+-- instructions. To detect this, such tensors get their original contents again
+-- before the last call.
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
 
@@ -15,7 +15,7 @@ local launches = {}
 local Log = {}
 Log.__index = Log
 
---- Starts to record.
+--- Starts recording. Returns the log.
 ---@return table
 function launches.new()
   return setmetatable({calls = {}, early = 0, current = nil, args = {},
@@ -23,10 +23,11 @@ function launches.new()
     dead = {}, changed = {}}, Log)
 end
 
---- Ends the part of the record that precedes the first call.
+--- Marks the end of loading the candidate. Launches up to here precede the
+-- first call.
 function Log:loaded() self.is_loaded = true end
 
---- Sets the list of the task's arguments.
+--- Sets the list of the task's arguments, whose buffers are watched.
 ---@param list table[] {name =, out =, buffer =, given = bytes of an input}
 function Log:watch(list)
   self.list = list
@@ -34,7 +35,8 @@ function Log:watch(list)
 end
 
 --- Begins a call.
----@param restore boolean give the candidate's tensors their first contents
+---@param restore boolean true: the candidate's own tensors get their original
+-- contents
 function Log:start(restore)
   self.current = {launches = {}, seen = {}, names = {}, count = 0, key = {},
                   restore = restore, instructions = 0}
@@ -49,8 +51,9 @@ local function host_wrote(self, name)
   if #self.host < 20 then table.insert(self.host, name) end
 end
 
--- Returns the name of a buffer in this call. Records the contents of a new
--- buffer, and for a known one whether the host changed it.
+-- Returns the name of a buffer in this call. The contents of a buffer that is
+-- new in this call are recorded. For other buffers, records whether the host
+-- changed them.
 local function buffer_name(self, call, b)
   local arg = self.args[b]
   local last = call.seen[b]
@@ -77,7 +80,7 @@ end
 --- Records a launch before it runs.
 ---@param program table
 ---@param launch table as core.sim_run takes it
----@return table note with a key that tells it from other launches
+---@return table note the launch, with a key that differs for different launches
 function Log:before(program, launch)
   if not self.is_loaded then self.early = self.early + 1 end
   local call = self.current
@@ -105,7 +108,7 @@ end
 --- Records the contents of memory after a launch.
 ---@param program table
 ---@param launch table
----@param instructions integer that the launch executed
+---@param instructions integer number of instructions that the launch executed
 function Log:after(program, launch, instructions)
   local call = self.current
   if not call then return end
@@ -119,8 +122,8 @@ function Log:after(program, launch, instructions)
   end
 end
 
--- Records the launches whose results no output needs, by walking back from the
--- last launch.
+-- Records the launches whose results no output needs. Walks back from the last
+-- launch to find them.
 local function find_dead(self, call)
   local live = {}
   for _, a in ipairs(self.list) do live[a.buffer] = a.out end
@@ -160,11 +163,15 @@ local function sorted(set)
   return list
 end
 
---- Returns the evidence as plain data: early, launches before the first call;
--- counts and instructions of each call; other, the number of the first call
--- that launched otherwise than the last one; dead, kernels whose results no
--- output needs; host, tensors that the host wrote; changed, inputs that
--- changed.
+--- Returns the evidence as plain data:
+--   early         number of launches before the first call
+--   counts        number of launches in each call
+--   instructions  number of instructions in each call
+--   other         number of the first call whose launches differ from those of
+--                 the last call
+--   dead          kernels whose results no output needs
+--   host          tensors that the host wrote
+--   changed       inputs that changed
 ---@return table
 function Log:evidence()
   local counts, instructions, other = {}, {}, nil

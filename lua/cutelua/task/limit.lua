@@ -1,17 +1,18 @@
---- Calls the functions of a task file, which may never end or exhaust memory,
--- in the referee's process.
+--- Calls functions of a task file in the referee's process, with limits: they
+-- may never end, or exhaust memory.
 local core = require "cute.core"
 
 local limit = {}
 
--- STEP: the number of Lua instructions between two checks. AGAIN: the same
--- after a limit was exceeded. The functions may catch the error in a loop, so
--- this number grows until an error is raised outside of the call that catches
--- errors.
+-- STEP: the number of Lua instructions between two checks of the limits. AGAIN:
+-- the same number after a limit was exceeded. The functions may catch the error
+-- in a loop. So this number grows with each error, until an error is raised
+-- outside of the call that catches errors.
 local STEP, AGAIN = 1000000, 10000
 
---- Calls a function. Raises [limit] if it exceeds its time or memory.
----@param limits table {seconds =, memory = in bytes, of all Lua values}
+--- Calls f(...). If it exceeds its time or memory, raises an error of kind
+-- [limit].
+---@param limits table {seconds =, memory = bytes of all Lua values}
 ---@param f function
 ---@param ... any
 ---@return any ...

@@ -1,6 +1,6 @@
---- Candidates in PTX: a LAUNCH description in Lua (docs/ptx.md) says how to
--- launch the entry. The task's sizes are globals of the description; strings in
--- `args` name arguments and sizes of the task.
+--- Candidates in PTX. A LAUNCH description in Lua (docs/ptx.md) says how to
+-- launch the entry. In it, the task's sizes are globals, and strings in `args`
+-- name arguments and sizes of the task.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -14,8 +14,8 @@ local LIBRARY = {ipairs = ipairs, math = math, pairs = pairs}
 
 local function fail(...) core.fail("bad-launch", string.format(...)) end
 
--- Runs the LAUNCH description with these sizes as globals, and returns its
--- table. Raises an error if the table is not valid.
+-- Runs the LAUNCH description with these sizes as globals. Returns its table;
+-- raises an error if the table is not valid.
 local function describe(request, sizes)
   local env = setmetatable({}, {__index = function(_, k)
     return sizes[k] or LIBRARY[k]
@@ -33,7 +33,7 @@ local function describe(request, sizes)
   return t
 end
 
---- Returns the function of a candidate in PTX.
+--- Returns the function that launches a candidate in PTX.
 ---@param request table of cutelua.task.worker
 ---@return fun(a: table)
 function ptx.candidate(request)

@@ -1,5 +1,5 @@
---- A source of random numbers for inputs and held-back sizes: splitmix64, which
--- gives the same numbers everywhere.
+--- A source of random numbers for inputs and held-back sizes. Its algorithm is
+-- splitmix64, which yields the same numbers on all computers.
 local random = {}
 
 local Source = {}

@@ -1,5 +1,5 @@
---- Judges a candidate for a task: runs it in processes of their own, compares
--- its outputs with the reference, looks for cheats, and scores its speed.
+--- Judges a candidate for a task: runs it in separate processes, compares its
+-- outputs with the reference, looks for cheats, and scores its speed.
 local bounded = require "cutelua.task.bounded"
 local calls = require "cutelua.mcp.calls"
 local cards = require "cutelua.profile.cards"
@@ -11,9 +11,9 @@ local sys = require "cute.sys"
 
 local referee = {}
 
--- The allowed error of an output, as a multiple of the derived bound: a
--- candidate may compute a different formula than the reference, with other
--- rounding errors.
+-- The allowed error of an output, as a multiple of the derived bound. A
+-- candidate may compute another formula than the reference, with other rounding
+-- errors.
 local SLACK = 2
 
 -- The largest number of bytes that a candidate may print in one process.
@@ -23,7 +23,7 @@ local OUTPUT = 1 << 16
 -- Processes
 ---------------------------------------------------------------------------
 
--- Runs a request in a new process; returns the outcome of cutelua.mcp.calls.
+-- Runs a request in a new process; returns the outcome (see cutelua.mcp.calls).
 local function ask(request, seconds)
   local set, outcome = calls.new(1, "task"), nil
   local call = {request = request, seconds = seconds, grace = 0,
@@ -42,8 +42,8 @@ local function ask(request, seconds)
   return outcome
 end
 
--- Returns the request, as yet without calls, that makes a new process run the
--- candidate with the sizes of a case.
+-- Returns a request by which a new process runs the candidate with the sizes of
+-- a case. It has no calls yet.
 local function request_of(task, candidate, case, opts)
   local args = {}
   for i, arg in ipairs(task.args) do
@@ -55,7 +55,7 @@ local function request_of(task, candidate, case, opts)
     memory = opts.memory, check = case.check}
 end
 
--- Adds a call to a request: the bytes of its inputs, and the seed of its
+-- Adds a call to a request: the bytes of the call's inputs, and the seed of its
 -- schedule.
 local function add_call(request, inputs, seed)
   local given = {}
@@ -67,8 +67,8 @@ end
 -- Comparison
 ---------------------------------------------------------------------------
 
--- Reports whether an output differs from the expected value by at most `slack`
--- times its error bound (SLACK times when absent).
+-- Reports whether an output is right: it differs from the expected value by at
+-- most `slack` (SLACK when absent) times its error bound.
 local function within(got, want, bound, slack)
   if got == want then return true end
   if bound == math.huge then return got == got end
@@ -83,9 +83,8 @@ local function place(shape, i)
 end
 
 -- Compares the outputs of a call with the expected outputs. Returns a table
--- about the first element that is wrong, or nil if all are within their
--- bounds. Also returns the largest error of a right element, relative to the
--- allowed error.
+-- about the first wrong element, or nil if all elements are right. Also returns
+-- the largest error of a right element, relative to its allowed error.
 local function compare(task, case, got, expected, slack)
   local first, count, of, worst = nil, 0, 0, 0.0
   for _, arg in ipairs(task.out) do
@@ -115,8 +114,8 @@ local function same_outputs(task, a, b)
   return true
 end
 
--- Reports whether the expected outputs a and b, of two inputs, differ by more
--- than their error bounds.
+-- Reports whether the expected outputs a and b, which belong to two inputs,
+-- differ by more than their error bounds.
 local function expectations_vary(task, a, b)
   for _, arg in ipairs(task.out) do
     local x, y = a[arg[1]], b[arg[1]]
@@ -129,16 +128,17 @@ local function expectations_vary(task, a, b)
   return false
 end
 
--- Types coarser than a task's, the finest first, with the names to report.
+-- Types that are coarser than a task's type may be, the finest first: {type,
+-- name in reports}.
 local COARSER = {{"f32", "f32"}, {"f16", "f16 or tf32"}, {"bf16", "bf16"}}
 
--- An output counts as one of a coarser type if its error is at most this many
--- times the error that is expected of that type.
+-- Wrong outputs fit a coarser type if their errors are at most this many times
+-- the errors that are expected of that type.
 local LARGEST = 5
 
--- Returns the name of the coarser type that the candidate seems to have
--- computed with: one whose errors explain the wrong outputs. Returns nil if
--- only a few elements are wrong, or if no type explains them.
+-- Returns the name of the coarser type with which the candidate seems to have
+-- computed, because its errors explain the wrong outputs. Returns nil if only a
+-- few elements are wrong, or if no type explains them.
 local function coarse(task, case, inputs, got, wrong)
   if wrong.count < math.max(8, wrong.of // 4) then return nil end
   for _, row in ipairs(COARSER) do
@@ -153,12 +153,13 @@ end
 -- Cases
 ---------------------------------------------------------------------------
 
--- For each call of a case, the index of the seed of its inputs: the first
--- inputs once, the second twice, then the first again. Each call has another
--- schedule.
+-- For each call of a case, the index of the seed of its inputs. The first
+-- inputs are used once, the second inputs twice, then the first inputs again.
+-- Each call has another schedule.
 local ORDER = {1, 2, 2, 1}
 
--- Compares a case's outputs with the expected ones, and adds the result to it.
+-- Compares the outputs of case c with the expected outputs, and stores the
+-- results in c.
 local function compare_calls(task, c, inputs, expected)
   local case, first = c.case, nil
   c.varies = expectations_vary(task, expected[1], expected[2])
@@ -180,11 +181,12 @@ local function compare_calls(task, c, inputs, expected)
   c.unsteady = c.calls[4] and not c.calls[4].same
 end
 
--- Replaces the evidence of a process that sent none.
+-- The evidence that is used if a process sent none.
 local NOTHING = {attempts = {}, counts = {}, instructions = {}, dead = {},
                  host = {}, changed = {}, outputs = {}, early = 0}
 
--- Runs a candidate for one case; returns evidence (see cutelua.task.cheats).
+-- Runs a candidate for one case; returns the evidence (see
+-- cutelua.task.cheats).
 local function run_case(task, candidate, case, opts)
   local inputs, expected = {}, {}
   for k, seed in ipairs(case.seeds) do
@@ -218,8 +220,7 @@ local function number(x)
   return math.type(x) == "float" and ("%.9g"):format(x) or tostring(x)
 end
 
--- Returns a sentence about wrong outputs from w, the table that compare
--- returned.
+-- Returns a sentence about wrong outputs. w is the table that compare returned.
 local function wrong_text(w)
   return ("%s%s is %s, expected is %s with an error of at most %.3g; %d of "
     .. "%d elements are wrong"):format(w.name, w.at, number(w.got),
@@ -234,8 +235,8 @@ local function failure(record)
   end
 end
 
--- Returns a sentence that says why a case failed, apart from cheats; nil if
--- the case passed.
+-- Returns a sentence that says why case c failed, for reasons other than
+-- cheats; nil if the case passed.
 local function reason(c)
   local why = c.failed or failure(c)
   if why then return why end
@@ -281,8 +282,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the request to run the candidate once with the sizes of the speed
--- case, whose outputs are not compared. It has the inputs of integer types;
--- the worker fills the inputs of float types.
+-- case. Outputs are not compared. The request contains the inputs of integer
+-- types; the worker fills the inputs of float types itself.
 local function speed_request(task, candidate, opts)
   local case = {sizes = task.speed, mask = "causal"}
   local request = request_of(task, candidate, case, opts)
@@ -301,7 +302,7 @@ local function estimated(v, task, candidate, opts)
 end
 
 -- Measures the candidate's time on the GPU, and stores it in v.speed. Rejects
--- the candidate if the outputs of a later launch differ.
+-- the candidate if a later launch has other outputs.
 local function measured(v, task, candidate, opts)
   local request = speed_request(task, candidate, opts)
   request.graph = {device = "gpu", timed = true, rival = opts.rival}
@@ -318,8 +319,8 @@ local function measured(v, task, candidate, opts)
   end
 end
 
--- Runs a candidate on a device for the inputs of the first seed of a case;
--- returns a sentence if it fails or if its outputs are wrong.
+-- Runs a candidate on a device, for the inputs of the first seed of a case.
+-- Returns a sentence if it fails or has wrong outputs.
 local function on_device(task, candidate, case, opts)
   local request = request_of(task, candidate, case, opts)
   local inputs = task:inputs(case, case.seeds[1])
@@ -364,9 +365,9 @@ end
 ---@param task table of cutelua.task.folder
 ---@param candidate table {name =, text =, launch = text?}
 ---@param opts table {secret: integer, seconds: number, memory: integer, card:
--- string, held: integer, device: string?, rival: string?}; held = 0: only the
--- public cases, without a score; device: also runs the last case there, and
--- measures the speed if it is "gpu"
+-- string, held: integer, device: string?, rival: string?}. held = 0: runs only
+-- the public cases, without a score. device: also runs the last case on this
+-- device and, if it is "gpu", measures the speed there
 ---@return table
 function referee.judge(task, candidate, opts)
   local v = {task = task.name, candidate = candidate.name, cases = {},

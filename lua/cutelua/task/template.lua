@@ -1,4 +1,4 @@
---- `cutelua task new`: the files of a task to start from.
+--- `cutelua task new`: writes the files of a new task, to be edited.
 local core = require "cute.core"
 local output = require "cutelua.text.output"
 local sys = require "cute.sys"
@@ -42,7 +42,7 @@ end
 ]==]},
 }
 
---- Writes a new task; returns the exit code. A folder that exists is an error.
+--- Writes a new task; returns the exit code. The folder must not exist yet.
 ---@param path string
 ---@return integer
 function template.write(path)

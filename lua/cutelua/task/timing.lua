@@ -1,14 +1,14 @@
---- Times a candidate, and its rival, on a GPU. Each runs once while a graph
--- records its launches; then the graphs are launched, cold and hot, without
--- running the candidate's own code. If the candidate leaves a recorded stream
--- unjoined, the driver raises an error.
+--- Times a candidate, and its rival, on a GPU. The code of each runs once,
+-- while its launches are recorded as a graph. Then the graphs are launched,
+-- cold and hot, without running this code again. If the candidate leaves a
+-- recorded stream unjoined, the driver raises an error.
 local cute = require "cute"
 local gpu = require "cutelua.bench.measure"
 
 local timing = {}
 
 -- Records the launches of `run` as a graph. Returns the graph, and the
--- arguments that its launches use, by name: tensors are copies on the device.
+-- arguments of its launches by name, in which tensors are copies on the device.
 local function graph_of(run, watch, fields, list, device)
   local own = {}
   for k, v in pairs(fields) do own[k] = v end
@@ -42,9 +42,9 @@ local function seconds(result)
   return {cold = result.cold.median / 1e3, hot = result.hot.median / 1e3}
 end
 
---- Runs a candidate. Returns the bytes of the outputs by name, and {differ = do
--- the outputs of the last launch differ}. With `timed`, the table also has
--- times in seconds: {cold =, hot =, rival = {cold =, hot =}?}.
+--- Runs a candidate. Returns the bytes of its outputs by name, and {differ =
+-- whether the outputs of the last launch differ}. With o.timed, the table also
+-- has times in seconds: {cold =, hot =, rival = {cold =, hot =}?}.
 ---@param candidate fun(a: table)
 ---@param watch table of cutelua.task.guard
 ---@param fields table arguments and sizes by name

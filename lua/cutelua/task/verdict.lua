@@ -1,4 +1,4 @@
---- A referee's verdict as text and as plain data for JSON.
+--- Converts a referee's verdict to text, and to plain data for JSON.
 local verdict = {}
 
 local function seconds(x)

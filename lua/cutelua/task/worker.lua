@@ -1,15 +1,15 @@
---- A process that runs a candidate: it receives inputs, and returns the outputs
--- and the simulator's findings. The candidate cannot reach expected outputs,
--- other inputs and the clocks that measure it, because these are in the
--- referee's process.
+--- A process that runs a candidate. It receives inputs, and returns the outputs
+-- and the simulator's findings. The expected outputs, the other inputs, and the
+-- clocks that measure the candidate are in the referee's process, where the
+-- candidate cannot reach them.
 --
 -- The request is one line of JSON: {name =, text = the candidate, launch = text
--- of a LAUNCH file of PTX?, args = {{name =, dtype =, shape =, out =}, ...},
+-- of a LAUNCH file for PTX?, args = {{name =, dtype =, shape =, out =}, ...},
 -- sizes =, calls = {{seed =, inputs = {name = hex}}, ...}, check = seconds?,
--- estimate = a card?, graph = {device =, timed =, rival = text?}?, memory =
--- bytes, nonce =}. With `graph`, a graph of the first call runs on a device.
--- The answer has frames (cutelua.mcp.calls): a record of findings, with the
--- field `evidence`, and the exit code.
+-- estimate = name of a card?, graph = {device =, timed =, rival = text?}?,
+-- memory = bytes, nonce =}. With `graph`, the worker runs a graph of the first
+-- call on a device. The answer has two frames (cutelua.mcp.calls): a record of
+-- findings, with the field `evidence`, and the exit code.
 local calls = require "cutelua.mcp.calls"
 local core = require "cute.core"
 local cute = require "cute"
@@ -29,14 +29,14 @@ local sys = require "cute.sys"
 
 local worker = {}
 
--- The error with which a candidate ends after the simulator found a fault.
+-- The error that ends a candidate after the simulator found a fault.
 local STOP = {}
 
 ---------------------------------------------------------------------------
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Makes the tensors of all arguments, which every call gets again.
+-- Makes the tensors of all arguments. All calls use the same tensors.
 local function arguments(request)
   local list, fields = {}, {}
   for name, n in pairs(request.sizes) do fields[name] = n end
@@ -52,13 +52,13 @@ local function arguments(request)
   return list, fields
 end
 
--- The byte of a pattern that correct results are very unlikely to equal,
--- whatever their type.
+-- A byte of which the pattern for outputs consists. Correct results of any type
+-- are very unlikely to equal it.
 local ODD = "\x5b"
 
--- Gives inputs the contents of a call. Outputs become undefined or, if `odd`,
--- get a pattern that shows which elements a candidate leaves unwritten, even if
--- the candidate declared them as undefined_ok.
+-- Sets the inputs to their contents for a call. Outputs become undefined or, if
+-- `odd` is true, get the pattern of ODD. The pattern shows which elements a
+-- candidate leaves unwritten, even if it declares them as undefined_ok.
 local function fill(list, call, odd)
   for _, a in ipairs(list) do
     if a.out and odd then
@@ -78,7 +78,7 @@ end
 -- Runs
 ---------------------------------------------------------------------------
 
--- Returns a report of a launch that did not run.
+-- Returns the report for a launch that was not run.
 local function nothing()
   return {ok = true, reports = {}, relies = {}, lines = {}, output = "",
           instructions = 0, ctas = 0}
@@ -113,7 +113,7 @@ local function runner(request, log, collector, result)
 end
 
 -- Returns the candidate's function; raises an error if the candidate's text
--- returns something else.
+-- does not return one.
 local function load_candidate(request, env)
   local chunk = "@" .. request.name
   source.add(chunk, request.text)
@@ -129,7 +129,7 @@ local function load_candidate(request, env)
   return run
 end
 
--- Raises an error about the value that a candidate returned.
+-- Raises an error about a value that a candidate's function returned.
 local function reject_result(x, list)
   local out
   for _, a in ipairs(list) do out = out or a.out and a.name end
@@ -163,7 +163,7 @@ local function run_calls(request, env, watch, log, result)
   end
 end
 
--- Runs the candidate on a device by a graph, and times it if the request says
+-- Runs the candidate on a device by a graph; also times it if the request says
 -- so.
 local function run_graph(request, env, watch, result)
   local timing = require "cutelua.task.timing"

@@ -1,6 +1,6 @@
---- Makes listings of a program's compiled code: of NVRTC's PTX and, if nvdisasm
--- is found, of the SASS of the program's CUBIN. Each line of a listing names
--- its line of CUDA C.
+--- Makes listings of a program's compiled code: of the PTX from NVRTC and, if
+-- nvdisasm is found, of the SASS in the program's CUBIN. Each line of a listing
+-- is related to a line of CUDA C.
 --
 -- A listing has text = {line, ...} and at = {line of the CUDA C or false, ...}.
 -- A listing of SASS also has live = {number of live registers, ...}.
@@ -11,8 +11,8 @@ local asm = {}
 
 local function lines_of(text) return (text .. "\n"):gmatch "([^\n]*)\n" end
 
---- Returns PTX with line information as a listing, without the line directives
--- and the debugger's sections.
+--- Returns a listing of PTX that has line information. Directives with lines,
+-- and the sections for debuggers, are left out.
 ---@param text string
 ---@return {text: string[], at: (integer|false)[]}
 function asm.ptx(text)
@@ -56,7 +56,7 @@ command -v nvdisasm]]
 
 local found
 
---- Returns the path of nvdisasm.
+--- Returns the path of nvdisasm, or nil and a message.
 ---@return string? path
 ---@return string? message
 function asm.disassembler()
@@ -101,8 +101,8 @@ function asm.live(text)
   return live
 end
 
---- Returns the output of nvdisasm for one kernel as a listing.
----@param text string with its comments of lines
+--- Returns nvdisasm's output for one kernel as a listing.
+---@param text string nvdisasm's output, with comments that name source lines
 ---@param name string the kernel's name
 ---@param live? table<string, integer> of asm.live
 ---@return {text: string[], at: (integer|false)[], live: integer[]}
@@ -112,8 +112,8 @@ function asm.sass(text, name, live)
   for line in lines_of(text) do
     local section = line:match "^%s*%.section%s+([^,%s]+)"
     if section then here = section == ".text." .. name end
-    -- nvdisasm writes the lines of inlined code first and the caller's line
-    -- last.
+    -- For inlined code, nvdisasm writes the inlined line first and the line of
+    -- the call last.
     local marked = line:match "^%s*//## File"
       and (line:match ", line (%d+)%s*$" or line:match ", line (%d+)")
     local at, code = line:match "^%s*/%*(%x+)%*/(.*);"
@@ -147,8 +147,8 @@ function asm.of_cubin(cubin, name)
     "-c -plr -lrm count") or ""))
 end
 
---- Returns the SASS of a program as text, with the line of the script in front
--- of its instructions.
+--- Returns the SASS of a program as text. Instructions are preceded by their
+-- line of the script.
 ---@param program table
 ---@param arch string
 ---@return string? text
@@ -172,8 +172,8 @@ function asm.sass_text(program, arch)
   return table.concat(out, "\n") .. "\n"
 end
 
---- Compiles a program for an architecture: {compiled =, ptx =, sass =, missing
--- = {reasons for missing parts, ...}}.
+--- Compiles a program for an architecture. Returns {compiled =, ptx =, sass =,
+-- missing = {reasons for missing parts, ...}}.
 ---@param program table
 ---@param arch string
 ---@return table

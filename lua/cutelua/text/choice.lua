@@ -1,12 +1,12 @@
---- The text of ops.explain and ops.explain_grouped: the kernel that was chosen
--- for a product, the reason, and the alternatives.
+--- Writes the text of ops.explain and ops.explain_grouped: the kernel that was
+-- chosen for a product, the reason, and the alternatives.
 local choose = require "cute.ops.choose"
 local families = require "cute.ops.families"
 local plans = require "cute.ops.plan"
 
 local choice = {}
 
--- Options that `words` does not print as NAME = VALUE, but in another way.
+-- Options that `words` prints in words instead of as NAME = VALUE.
 local TOLD = {cluster = true, split = true, splits = true}
 
 local function words(c)
@@ -27,7 +27,7 @@ local function words(c)
 end
 
 -- Returns a sentence that says whether the kernel reads B before the previous
--- launch ends, or nil if B is not constant.
+-- launch ends. Returns nil if the problem does not declare B as constant.
 local function ahead(p, c)
   if not p.constant then return nil end
   return c.options.ahead
@@ -35,9 +35,10 @@ local function ahead(p, c)
     or "  constant: B waits for the previous launch, like the other operands"
 end
 
---- Returns a choice as text: the kernel, the reason, and the alternatives.
+--- Returns text about the choice of a kernel: the kernel, the reason, and the
+-- alternatives.
 ---@param p table the problem
----@param c table
+---@param c table the chosen candidate
 ---@return string
 function choice.text(p, c)
   local a, b = choose.operands(p)
@@ -62,12 +63,19 @@ local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
---- Returns an explanation of a call: {kernel, tile, stages, cluster, split,
--- order = accumulation order, promise, why, how = "by rule" or "measured",
--- unused = why no table of measurements applies to the GPU, or nil, moved =
--- names of the matrices that are repacked (such as "A, D"), others = the
--- alternatives, refused = why other families do not apply, text, trace() = the
--- traced kernel, with .source, .ir, .resources}. tostring returns the text.
+--- Returns an explanation of a call, with these fields:
+--
+--     kernel, tile, stages, cluster, split   the configuration
+--     order    the accumulation order
+--     promise  "deterministic", "batch_invariant", "like cuBLAS", or nil
+--     why      the reason for the kernel family
+--     how      "by rule" or "measured"
+--     unused   the reason why no table of measurements applies, or nil
+--     moved    the names of the matrices that are repacked, such as "A, D"
+--     others   the alternatives
+--     refused  the reasons why other families do not apply
+--     text     all of this as text, which tostring returns, too
+--     trace()  returns the traced kernel with .source, .ir and .resources
 ---@param p table the problem
 ---@param call table
 function choice.explained(p, call)

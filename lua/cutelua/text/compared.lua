@@ -1,5 +1,5 @@
---- Notes comparisons of an element type with a string, as in `x.dtype ==
--- "f32"`. Such comparisons are always false, because Lua calls no metamethod
+--- Writes notes on comparisons of an element type with a string, as in `x.dtype
+-- == "f32"`. Such a comparison is always false, because Lua calls no metamethod
 -- for values of different types.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
@@ -7,11 +7,11 @@ local report = require "cute.lang.report"
 
 local compared = {}
 
--- Set of the places in scripts where a comparison was noted.
+-- Set of the lines in scripts about which a note was written.
 local known = {}
 
--- Returns the string with which instruction i of a function compares register
--- `reg`, or nil. `level` is the function's level on the stack.
+-- If instruction i of function f compares register `reg` with a string, returns
+-- this string; else nil. `level` is the function's level on the stack.
 local function string_of(level, f, flow, i, reg)
   local value
   if flow.op[i] == bytecode.OP.EQK and flow.a[i] == reg then
@@ -24,10 +24,10 @@ local function string_of(level, f, flow, i, reg)
   return type(value) == "string" and value or nil
 end
 
---- Called when a function reads an element type. Writes a note if the
--- function's next instruction compares the type with a string.
+--- Is called when a script reads an element type. Emits a note if the script's
+-- next instruction compares the type with a string.
 function compared.compared_type()
-  local level = 4  -- the script's function, after two functions in C
+  local level = 4  -- the script's function is above two functions in C
   local info = debug.getinfo(level, "Sfl")
   local place = ("%s:%d"):format(info.short_src, info.currentline)
   if known[place] or not bytecode.known() then return end

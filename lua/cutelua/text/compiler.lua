@@ -1,12 +1,13 @@
---- Relates the output of NVRTC and ptxas to lines of the source: the lines of
--- PTX, the lines of a failed compile, the lines that made a compile slow.
+--- Relates output of NVRTC and ptxas to source lines: the source lines of PTX,
+-- the source lines in the log of a failed compilation, and the source lines
+-- that made a compilation slow.
 local core = require "cute.core"
 local jit = require "cute.jit"
 
 local compiler = {}
 
---- Returns the source line of each line of PTX text with line information, or
--- false for lines without one. For inlined code, the source line is that of the
+--- Returns the source line of each line of PTX, for PTX with line information;
+-- false for lines without it. For inlined code, this is the source line of the
 -- call.
 ---@param text string
 ---@return (integer|false)[]
@@ -21,15 +22,16 @@ function compiler.ptx_lines(text)
       -- The loop follows inlined calls, up to 8 levels.
       for _ = 1, 8 do now = caller[now] or now end
       now = math.tointeger(now:match "%d+")
-      now = now ~= 0 and now  -- 0: compiler-generated
+      now = now ~= 0 and now  -- line 0: the compiler made this code
     end
     at[#at + 1] = now
   end
   return at
 end
 
--- Replaces the PTX lines that a log names by source lines, because users never
--- see the PTX. If ptxas names PTX lines, compiles again with line information.
+-- Returns a log in which source lines replace PTX lines, because users never
+-- see the PTX. If ptxas named PTX lines, it compiles again with line
+-- information.
 local function with_source_lines(source, opts, log)
   local PTX = "ptxas application ptx input, line (%d+); ?"
   if not log:find(PTX) then return log end
@@ -46,9 +48,9 @@ local function with_source_lines(source, opts, log)
   end))
 end
 
---- Adds the line of the first MMA to a warning about a warpgroup's MMAs. ptxas
--- names no line for MMAs that it serializes (C7510 to C7519) or that lack
--- registers (C7602).
+--- Returns a log in which the line of the first MMA is added to warnings about
+-- a warpgroup's MMAs. ptxas names no line if it serializes MMAs (C7510 to
+-- C7519) or if MMAs lack registers (C7602).
 ---@param source string
 ---@param log string
 ---@return string
@@ -63,9 +65,10 @@ function compiler.with_wgmma_lines(source, log)
   return at and (log:gsub(WGMMA, ("k.cu(%d): %%1"):format(at))) or log
 end
 
---- Returns the message of a failed compile, and the log with script lines.
+--- Returns the message of a failed compilation, and its log with lines of the
+-- script.
 ---@param source string
----@param opts table of jit.compile
+---@param opts table options of jit.compile
 ---@param name string the kernel's name
 ---@param log string
 ---@return string message
@@ -79,14 +82,15 @@ function compiler.failed_compile(source, opts, name, log)
     :format(name, opts.arch, what, log), log
 end
 
--- Replaces characters that must not be written to a terminal.
+-- Replaces characters of a name that must not be written to a terminal.
 local function plain(name) return (name:gsub("[^\x20-\x7e]", "?")) end
 
---- Reports the script lines that produced most of the generated code, for a
--- slow compile.
+--- After a slow compilation, reports the lines of the script that produced most
+-- of the generated code.
 ---@param name string the kernel's name
 ---@param seconds number
----@param lines? table<integer, string> script line of each line of the code
+---@param lines? table<integer, string> line of the script, by line of the
+-- generated code
 function compiler.slow_compile(name, seconds, lines)
   local count, order = {}, {}
   for _, at in ipairs(lines or {}) do

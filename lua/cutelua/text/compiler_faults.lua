@@ -1,12 +1,13 @@
---- Known faults of NVRTC and ptxas that make a kernel compute wrong results
--- without a message. docs/cache.md has a table of them with the versions.
+--- Finds known faults of NVRTC and ptxas by which a kernel computes wrong
+-- results without a message. docs/cache.md has a table of the faults and
+-- versions.
 --
--- The emitter avoids code with these faults. This module searches for it in
--- kernels that users write in CUDA C: in their text, and in the PTX that NVRTC
--- made of it.
+-- The emitter avoids code that these faults affect. This module searches for
+-- such code in kernels that users write in CUDA C: in their text, and in the
+-- PTX that NVRTC generates from it.
 local faults = {}
 
--- Returns the union of two sets of names, either of which may be nil.
+-- Returns the union of two sets of names; either set may be nil.
 local function union(a, b)
   if not (a and b) then return a or b end
   local out = {}
@@ -15,9 +16,9 @@ local function union(a, b)
   return out
 end
 
--- Records in f what a line of a PTX function says about a 64-bit register r.
--- f.of[r]: the parameters whose memory r may point to. f.chosen[r]: whether r
--- depends on a selection.
+-- Updates the facts f about the 64-bit registers of a PTX function for one of
+-- its lines. f.of[r]: the parameters whose memory register r may point to.
+-- f.chosen[r]: whether r depends on a selection.
 local function note_register(f, line)
   local op, to, rest = line:match "^%s*(%l[%w.:_]*)%s+(%%rd%d+),%s*(.-);"
   if not op then return end
@@ -34,8 +35,9 @@ local function note_register(f, line)
   end
 end
 
--- Returns the number of the first parameter that a PTX function writes and also
--- loads through the non-coherent cache, at an address that a selection chose.
+-- Returns the number of a parameter that is written and also loaded by
+-- ld.global.nc, at an address that a selection chose. It is the first such
+-- parameter of a PTX function.
 local function merged_parameter(ptx)
   local f = {of = {}, chosen = {}}
   local written, loads = {}, {}
@@ -60,8 +62,8 @@ local function merged_parameter(ptx)
   end
 end
 
--- Finds `p ? constant[i] : written[j]` for which NVRTC wrongly made a single
--- ld.global.nc.
+-- Finds an expression `p ? constant[i] : written[j]` that NVRTC wrongly
+-- compiled to a single ld.global.nc.
 local function merged_load(_, out)
   local n = merged_parameter(out.ptx or "")
   return n and ("it loads memory of parameter %d, which it writes, through the "
@@ -109,11 +111,11 @@ end
 
 local KNOWN = {merged_load, cluster_sum, loop_down, f64_loop}
 
---- Returns a sentence for each known fault of the compiler that a kernel in
--- CUDA C may run into.
+--- Returns a sentence for each known fault of the compiler that may affect a
+-- kernel in CUDA C.
 ---@param source string
 ---@param out table result of jit.compile
----@param opts table its options
+---@param opts table options of jit.compile
 ---@return string[]
 function faults.find(source, out, opts)
   local list = {}

@@ -1,9 +1,9 @@
---- Notes on arguments of a kernel in another order than its parameters. A
--- script often has locals with the names of the parameters. If an argument is
--- the local with the name of another parameter, which gets a different value,
--- the order is probably a mistake. Only the first call of a kernel is looked
--- at, because later calls may exchange two tensors on purpose. Operands of
--- lessons also have names, so they are compared, too.
+--- Writes notes on arguments of a kernel that are in another order than its
+-- parameters. A script often has locals with the names of the parameters. The
+-- order is probably a mistake if an argument is the local with the name of
+-- another parameter, and the other way round. Only the first call of a kernel
+-- is examined, because later calls may exchange two tensors on purpose. For
+-- lessons, the names of operands are compared with the parameters.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 local tokens = require "cutelua.text.tokens"
@@ -12,11 +12,11 @@ local at = require "cute.lang.simreport".at
 
 local crossed = {}
 
--- The largest number of elements of a tensor that is_zero compares with 0.
+-- The largest tensor, in elements, that is_zero compares with 0.
 local MOST = 1 << 16
 
--- Returns the level of the script's function that calls the kernel, as seen
--- from the caller of this function.
+-- Returns the stack level of the script's function that calls the kernel. The
+-- level is relative to the caller of this function.
 local function script_level()
   for level = 3, 13 do
     local info = debug.getinfo(level, "Sl")
@@ -27,7 +27,7 @@ local function script_level()
   end
 end
 
--- Returns the locals and upvalues of the function at a level, by name.
+-- Returns the locals and upvalues of the function at a stack level, by name.
 local function names_at(level)
   local values = {}
   local func = debug.getinfo(level + 1, "f").func
@@ -45,8 +45,7 @@ local function names_at(level)
 end
 
 -- Returns the positions i and j of two arguments that seem to be exchanged, or
--- nil. is(i, name) reports whether argument i is the script's variable with
--- that name.
+-- nil. is(i, name) reports whether argument i is the script's variable `name`.
 local function exchanged(params, is)
   for i = 1, #params do
     for j = i + 1, #params do
@@ -57,7 +56,7 @@ local function exchanged(params, is)
   end
 end
 
--- Returns the lines of a function, or "" if its text is unknown.
+-- Returns the source lines of a function, or "" if they are unknown.
 local function lines(info)
   local text, from = source.text(info.source) or "", 1
   local to
@@ -68,8 +67,8 @@ local function lines(info)
   return text:sub(from, to)
 end
 
--- Returns the names of the locals that a function with parameters `...` first
--- sets to them, as in local x, y = ...
+-- Returns the names of the locals to which a function with the parameter `...`
+-- assigns its arguments, as in local x, y = ...
 local function unpacked(info)
   local text, names = lines(info), nil
   if not text:find "=%s*%.%.%." then return {} end
@@ -90,8 +89,8 @@ local function unpacked(info)
   return {}
 end
 
--- Returns the names of a function's first n parameters. The last ones may be
--- locals that it sets to `...`.
+-- Returns the names of a function's first n parameters. If it has the parameter
+-- `...`, the last names may be of locals to which it assigns `...`.
 local function parameters(func, n)
   local params, info = {}, debug.getinfo(func, "uS")
   for k = 1, n do
@@ -104,13 +103,13 @@ local function parameters(func, n)
   return params
 end
 
--- For each kernel, a call {i, j, note, tensors} whose arguments i and j seem
--- to be exchanged, judging only by the names of the script's variables.
+-- By kernel: a call {i, j, note, tensors} whose arguments i and j seem to be
+-- exchanged, by the names of the script's variables alone.
 local doubtful = setmetatable({}, {__mode = "k"})
 
---- Writes a note if two arguments of a call seem to be exchanged. The note
--- waits for crossed.traced if no other argument has the name of its own
--- parameter.
+--- Writes a note if two arguments of a call seem to be exchanged. If no
+-- argument has the name of its own parameter, crossed.traced decides later
+-- whether to write the note.
 ---@param k table kernel
 ---@param call table the arguments
 function crossed.crossed(k, call)
@@ -132,9 +131,9 @@ function crossed.crossed(k, call)
   doubtful[k] = {i, j, text, {[i] = call[i], [j] = call[j]}}
 end
 
--- Reports whether a host tensor's memory holds only zeros. A tensor of more
--- than MOST elements counts as not zero. Returns nil if the memory cannot be
--- read here.
+-- Reports whether the memory of a host tensor contains only zeros. It returns
+-- false for a tensor of more than MOST elements, and nil if the host cannot
+-- read the memory.
 local function is_zero(t)
   local ok, b = pcall(core.param_memory, t)
   if not ok or core.typename(b) ~= "buffer" then return nil end
@@ -144,8 +143,9 @@ local function is_zero(t)
   return #b <= MOST
 end
 
---- Writes the note on two arguments of the first call of a kernel if the kernel
--- reads only zeros from one, and overwrites numbers in the other.
+--- Emits the postponed note on two arguments of a kernel's first call. The note
+-- is emitted if the kernel only reads an argument that contains only zeros, and
+-- only writes an argument that contains other numbers.
 ---@param k table kernel
 ---@param args table[] the arguments as fn:info() returns them
 function crossed.traced(k, args)
@@ -165,10 +165,11 @@ function crossed.traced(k, args)
   end
 end
 
---- Writes a note if the names of two operands are the parameters of a kernel in
--- another order. Upper and lower case do not matter.
+--- Writes a note if the names of two operands of a lesson are parameters of a
+-- kernel in another order. Upper and lower case do not matter.
 ---@param k table kernel
----@param names any[] of the operands; other arguments have none
+---@param names any[] names of the operands by position; false for other
+-- arguments
 ---@return boolean noted
 function crossed.named(k, names)
   local params = parameters(k.func, names.n or #names)

@@ -1,6 +1,6 @@
---- Finds descriptors in SASS whose one half was never written. A descriptor is
--- a pair of uniform registers, desc[UR4] or gdesc[UR4]. NVRTC 13.0 made such
--- code for sm_100 in rare cases; 13.2 does not.
+--- Finds descriptors in SASS of which one half was never written. A descriptor
+-- is a pair of uniform registers, as in desc[UR4] or gdesc[UR4]. NVRTC 13.0
+-- generated such code for sm_100 in rare cases; NVRTC 13.2 does not.
 local descriptors = {}
 
 -- Returns the mnemonic of an instruction and the text of its operands.
@@ -9,7 +9,7 @@ local function parts(line)
   return code:match "^(%S+)%s*(.*)$"
 end
 
--- Returns the number of 32-bit registers of an instruction's result.
+-- Returns the number of 32-bit registers that an instruction's result has.
 local function width(op)
   local n = 1
   for bits in op:gmatch "%.(%d+)%f[%.%z]" do n = math.max(n, bits // 32) end
@@ -17,7 +17,8 @@ local function width(op)
   return n
 end
 
--- Returns the first uniform register that an instruction writes, and how many.
+-- Returns the first uniform register that an instruction writes, and the number
+-- of registers that it writes.
 local function written(op, rest)
   if op:find "SETP" then return nil end
   local first = rest:gsub("^U?P[%dT]+,%s*", ""):match "^UR(%d+)%f[%D]"
@@ -25,7 +26,7 @@ local function written(op, rest)
 end
 
 -- Returns the indices of the instructions that may follow instruction i; nil if
--- they are not known. joins: where threads may reconverge.
+-- they are unknown. joins: indices of the labels where threads may reconverge.
 local function following(lines, labels, i, joins)
   local op, rest = parts(lines[i])
   op = op or ""
@@ -44,8 +45,8 @@ local function following(lines, labels, i, joins)
   return {i + 1, op:find "^CALL" and to or nil}
 end
 
--- Returns the index of the line of each label, and a list of the indices of the
--- labels at which BSSY instructions make threads reconverge.
+-- Returns the line index of each label. Also returns the line indices of the
+-- labels at which threads reconverge after BSSY instructions.
 local function targets(lines)
   local labels, joins = {}, {}
   for i, line in ipairs(lines) do
@@ -59,8 +60,8 @@ local function targets(lines)
   return labels, joins
 end
 
--- Returns, for each instruction, the set of the uniform registers that some
--- path to it writes; nil if a path is not known.
+-- Returns, for each instruction, the set of uniform registers that are written
+-- on some path to it. Returns nil if a path is unknown.
 local function reaching(lines)
   local labels, joins = targets(lines)
   local sets, work = {[1] = {}}, {1}
@@ -88,8 +89,8 @@ local function reaching(lines)
   return sets
 end
 
---- Returns the descriptors of which half is unwritten on every path to their
--- use: {index of the instruction, register}.
+--- Returns the halves of descriptors that no path to their use writes, as a
+-- list of {index of the instruction, register}.
 ---@param lines string[] the instructions and labels of a kernel, as in a
 -- listing of cutelua.text.asm
 ---@return {index: integer, register: integer}[]

@@ -2,9 +2,9 @@
 -- position, the lines of source around it, the operands and one suggestion.
 --
 -- An error of cutelua is the string "file:line: sentence [kind]\noperands".
--- Errors of Lua itself and of scripts, which have no kind, and errors that are
--- not strings get the kind [lua]. `errors.capture` is the message handler that
--- sees the stack; `errors.format` makes the text.
+-- Other errors have no kind and get the kind [lua]: errors of Lua itself,
+-- errors of scripts, and errors that are not strings. `errors.capture` is the
+-- message handler, which records the stack. `errors.format` makes the text.
 local core = require "cute.core"
 local libraries = require "cutelua.text.libraries"
 local report = require "cute.lang.report"
@@ -15,7 +15,8 @@ local errors = {}
 local MAX_LINES = 12
 local MAX_FRAMES = 40
 
--- Explains lines that Lua rejects; its module is loaded for the first error.
+-- Loads the module that explains lines that Lua rejects, when it is first
+-- needed.
 local function suggest() return require "cutelua.text.suggest" end
 
 local function frame_name(info)
@@ -26,8 +27,8 @@ local function frame_name(info)
   return ("function of line %d"):format(info.linedefined)
 end
 
--- Returns the advice that is printed for every error of a kind; nil if the
--- kind has none.
+-- Returns the advice that is printed for every error of this kind; nil if there
+-- is none.
 local function cure_of(kind)
   local row = require "cute.lang.kinds".ERRORS[kind]
   return row and row.cure
@@ -36,18 +37,18 @@ end
 -- The failure that errors.keep recorded most recently.
 local kept
 
--- Removes the positions of calls that resumed a coroutine: coroutine.wrap adds
--- them before an error's text even if the text has a position.
+-- Returns an error without the positions of calls that resumed a coroutine.
+-- coroutine.wrap adds such a position even if the error has one already.
 local function without_resumes(err)
   if type(err) ~= "string" then return err end
   local inner = err:match "^[^%s:]+:%d+: ([^%s:]+:%d+: .*)$"
   return inner and without_resumes(inner) or err
 end
 
---- Records an error and its stack; xpcall uses this function as message
+--- Records an error and the stack. xpcall uses this function as its message
 -- handler.
 ---@param err any
----@param above? integer functions to leave out
+---@param above? integer number of innermost functions to leave out
 ---@return table failure
 function errors.capture(err, above)
   libraries.restore()
@@ -94,9 +95,9 @@ end
 
 --- Keeps the stack of an error that a pcall is about to discard. If the same
 -- error is raised again, errors.capture uses this stack. If `err` is nil, the
--- last stack is discarded.
+-- kept stack is discarded.
 ---@param err any
----@param kernel? string the kernel that was traced
+---@param kernel? string name of the kernel that was being traced
 ---@return any err
 function errors.keep(err, kernel)
   kept = nil
@@ -113,10 +114,9 @@ local function at_line(file, line)
   return {source = chunk, short = file, line = line}
 end
 
--- Returns the stack frame of the user's code that caused an error: the frame
--- that the error's message names, else the innermost frame outside of cutelua.
--- The sentence itself may name the frame, as in "the comparison at
--- script.lua:3".
+-- Returns the stack frame of the user's code to which an error is attributed.
+-- This is the frame that the error's position or sentence names, as in "the
+-- comparison at script.lua:3", else the innermost frame outside of cutelua.
 local function blamed(failure, parts)
   if not parts.file then
     local file, line = parts.sentence:match "%f[%a]at (%S+):(%d+)%f[%D]"
@@ -167,8 +167,8 @@ local function add_all(out, list, limit)
   end
 end
 
--- Words that begin a line of advice in a message. If a message has such a line,
--- no general suggestion is printed.
+-- Words with which a line of advice in a message begins. If a message has such
+-- a line, no general suggestion is added.
 local ADVICE = {write = true, use = true, branch = true, nearest = true,
   predicate = true, choose = true, declare = true, convert = true,
   call = true, pass = true, try = true, ["did"] = true, fewer = true}
@@ -180,7 +180,7 @@ local function has_advice(lines)
   return false
 end
 
--- Returns the leading faults of a simulator's report: those that do not follow
+-- Returns the lines of a simulator's report without the faults that may follow
 -- from other faults.
 local function leaders(rest)
   local out, folded = {}, false
@@ -192,12 +192,13 @@ local function leaders(rest)
   return out, folded
 end
 
--- Words before the second place of a fault in a simulator's report.
+-- Words before the second position of a fault in a simulator's report.
 local OTHER = {["the other"] = true, ["first access"] = true,
                ["second access"] = true}
 
--- Adds the faults of a simulator's report in at most `limit` lines. The first
--- fault is printed with all details, the others with their sentence only.
+-- Adds the faults of a simulator's report, in at most `limit` lines. The first
+-- fault is printed with all details; of the others, only the sentence is
+-- printed.
 local function add_faults(out, rest, limit)
   local folded
   if limit < math.huge then rest, folded = leaders(rest) end
@@ -227,7 +228,8 @@ local function add_faults(out, rest, limit)
     .. "; " or "") .. cure_of "kernel-fault"
 end
 
--- Returns an error's kind, which is "lua" for errors of Lua and of scripts.
+-- Returns an error's kind: "lua" for errors of Lua and of scripts, nil for an
+-- interruption by the user.
 local function kind_of(parts)
   return parts.kind or parts.sentence ~= "interrupted" and "lua" or nil
 end
@@ -239,8 +241,8 @@ end
 local function misuse(failure, parts, out, max)
   local frame = blamed(failure, parts)
   if frame then out[#out + 1] = place(frame) end
-  -- A simulator's report names the lines of each fault itself, so no lines of
-  -- the script are shown here.
+  -- No source lines are shown here, because a simulator's report names the
+  -- lines of each fault itself.
   if parts.kind == "kernel-fault" then
     add_faults(out, parts.rest, max - #out)
     return
@@ -257,8 +259,8 @@ local function misuse(failure, parts, out, max)
   if hint then out[#out + 1] = "  hint: " .. hint end
 end
 
---- Returns the text of a failure in at most a dozen lines. With `traceback`,
--- returns all lines of the failure, followed by Lua's traceback.
+--- Returns the text of a failure, in at most a dozen lines. With opt.traceback,
+-- returns all lines, followed by Lua's traceback.
 ---@param failure table|string of errors.capture, or a bare message
 ---@param opt? {traceback: boolean?, prefix: string?}
 ---@return string
@@ -274,7 +276,7 @@ function errors.format(failure, opt)
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
-      -- The sentence about a failed launch is followed by the script's line
+      -- For a failed launch, the sentence is followed by the line of the script
       -- with the launch.
       or parts.sentence:find "^kernel "
     local frame = done and parts.line and blamed(failure, parts)
@@ -292,9 +294,9 @@ function errors.format(failure, opt)
   return table.concat(out, "\n")
 end
 
---- Returns a failure as data, for programs that display it themselves: its
--- sentence, the user's line that it belongs to, the suggestion, and the text
--- of `format`.
+--- Returns a failure as data, for programs that display it themselves: the
+-- sentence, the user's line to which it belongs, the suggestion, and the text
+-- that errors.format returns.
 ---@param failure table of errors.capture
 ---@return table told {message =, kind =, file =, line =, chunk = the line's
 -- chunk name, hint =, text =}

@@ -1,4 +1,4 @@
---- The text of faults that the simulator found, with advice.
+--- Formats the faults that the simulator found, with advice.
 local core = require "cute.core"
 local outside = require "cutelua.text.outside"
 local source = require "cute.lang.source"
@@ -6,7 +6,8 @@ local words = require "cute.lang.report"
 local simreport = require "cute.lang.simreport"
 local at = simreport.at
 
--- Reports without a fault need none of these texts, so they are loaded late.
+-- These modules are loaded when they are first needed, because most reports
+-- have no fault.
 local function kinds() return require "cute.lang.kinds" end
 local function notes() return require "cutelua.text.notes" end
 
@@ -15,9 +16,9 @@ local faults = {}
 local ATOMIC = "to add to one element from many threads, use an atomic "
   .. "(cute.arch.atomic_add); otherwise "
 
--- Returns, as text, the place in the script where a barrier would prevent race
--- r. `same` is true if both accesses are in one line. `loop` is the text for
--- the end of the loop that r names.
+-- Returns text that says where a barrier would prevent race r. `same` is true
+-- if both accesses are in one line. `loop` is the text for the end of the loop
+-- that r names.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -32,8 +33,8 @@ local function place_on(r, same, loop)
   return r.outside and where .. ", outside of the branch" or where
 end
 
--- Returns advice on a race if the path through the program from one access to
--- the other is known.
+-- Returns advice on a race. The report knows how the program gets from one
+-- access to the other (r.way).
 local function on_the_way(r)
   local same = kinds().one_line(r)
   local barrier, case = kinds().FAULTS[r.kind].barrier, kinds().case(r)
@@ -73,29 +74,31 @@ local IN_WHERE = "cute.where(c, x, y) computes both x and y, also where c is "
 local REFILL = "the stage is filled again while its previous copy is in "
   .. "flight: acquire it before the copy, pipe:producer_acquire(state), with a "
   .. "state that advances, or wait at the mbarrier of its readers"
--- The largest number of lines between a read and its cute.where.
+-- The largest number of lines between a read and the cute.where that uses its
+-- value.
 local NEAR_LINES = 8
 
--- The function that waits for groups of asynchronous operations of an agent.
+-- The functions that wait for groups of asynchronous operations, by the name of
+-- the agent.
 local GROUPS = {["wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- Returns advice if a wait allowed so many groups to stay pending that it did
--- not wait for the group of the reported access; else nil.
+-- Returns advice if a wait let so many groups stay pending that it did not wait
+-- for the group of the reported access; else nil.
 local function fewer(r)
   local call = GROUPS[r.facts.agent]
   return call and ("the wait leaves its group pending: %s(%d) waits for that "
     .. "group too"):format(call, r.most)
 end
 
--- The values of a fault's field `lack` (what was missing) for which the thread
--- may have used the wrong stage of a ring.
+-- Values of a fault's field `lack`, which says what was missing. For these, the
+-- thread may have used the wrong stage of a ring.
 local STAGE_LACKS = {pending = true, wait = true, stage = true, bytes = true,
                      parity = true}
 
--- Returns advice for a fault in a stage of a ring whose report says what
--- another stage holds, else nil.
+-- Returns advice for a fault in one stage of a ring if the report describes
+-- another stage that may be the right one; else nil.
 local function other_stage(r)
   local late = r.lack and not STAGE_LACKS[r.lack]
   if r.strays == "released" then
@@ -133,28 +136,29 @@ local function other_stage(r)
   end
 end
 
--- The kinds of faults that a layout with overlapping elements may cause.
+-- Kinds of faults that overlapping elements of a layout may cause.
 local OVERLAPS = {["race"] = true, ["warp-race"] = true,
                   ["async-in-flight"] = true}
 
--- From the name of an array of mbarriers, returns two names: that of the array
--- that signals full stages, and that of the array that signals empty stages.
--- Returns nothing if `name` has neither of these words.
+-- Returns the names of two arrays of mbarriers: the one that signals full
+-- stages, and the one that signals empty stages. `name` is one of them. Returns
+-- nothing if `name` contains neither "full" nor "empty".
 local function other_side(name)
   if name:find "empty" then return (name:gsub("empty", "full")), name end
   if name:find "full" then return name, (name:gsub("full", "empty")) end
 end
 
--- Returns advice if a ring of stages was filled and released a different number
--- of times, or if one side waits for the other side, which has ended or also
--- waits.
+-- Returns advice if a ring's stages were filled more often than released, or
+-- the other way round. The waiting side then waits for one that has ended or is
+-- also waiting.
 local function uneven(r)
   if r.wait then return end
   local full, empty = other_side(r.ring or "")
   local filled, released = (r.rounds or {})[full], (r.rounds or {})[empty]
   local alone = r.kind == "deadlock" and r.lack == "nobody"
   local ended = alone and r.facts.ended ~= 0
-  -- A barrier that has completed a phase expects the right number of arrivals.
+  -- If the barrier has completed a phase, its number of expected arrivals is
+  -- right.
   if alone and not ended and r.ring == full and (filled or 0) > 0
     and r.facts.barrier > 0 then
     return ("filled %d stages, and this waits for one more, which no running "
@@ -162,7 +166,7 @@ local function uneven(r)
       .. "each wait?"):format(filled)
   end
   if math.min(filled or 0, released or 0) < 1 then return end
-  -- A reader that waits for a full stage has acquired at most one other stage.
+  -- A reader that waits for a full stage holds at most one other stage.
   if ended and (r.ring == empty or filled - released < 2)
     or r.kind == "exited-block" and filled > released then
     return ("filled %d stages, released %d%s: do both loops count alike?")
@@ -170,8 +174,8 @@ local function uneven(r)
   end
 end
 
--- Returns advice if no thread arrives at an mbarrier of a pipeline, which the
--- line of mbarrier_init makes.
+-- Returns advice if no thread arrives at an mbarrier of a pipeline. The class
+-- of the pipeline is in the script's line that made the mbarrier.
 local function unsignalled(r)
   local made = r.kind == "deadlock" and r.lack == "nobody" and r.line2
     and source.line(r.file2, r.line2) or ""
@@ -190,7 +194,8 @@ local function unsignalled(r)
   end
 end
 
--- Reports whether a thread's copies into shared memory, in one line, overlap.
+-- Reports whether fault r is two overlapping copies into shared memory by one
+-- thread, at one line.
 local function is_refill(r)
   local f = r.facts
   return f.how == "write after write" and not f.proxy
@@ -199,9 +204,9 @@ local function is_refill(r)
     and r.thread[2] == 0 and r.thread[3] == 0
 end
 
--- Reports whether the line of the script that reads a tensor in fault r passes
--- the value to cute.where: in the same line, or as a local in one of the next
--- lines. cute.where computes both of its values, whatever the condition.
+-- Reports whether the value read in fault r is an argument of cute.where, in
+-- the same line or, through a local, in one of the next lines. cute.where
+-- computes both of its values, whatever the condition.
 local function is_in_where(r)
   local line = r.file and source.line(r.file, r.line)
   if not line or r.facts.write then return false end
@@ -215,7 +220,7 @@ local function is_in_where(r)
   return false
 end
 
--- Returns advice for a deadlock at barrier `id`, where no running thread can
+-- Returns advice for a deadlock at barrier `id`, at which no running thread can
 -- arrive.
 local function absent_arrivals(id)
   if id == 0 then
@@ -228,16 +233,16 @@ local function absent_arrivals(id)
     .. "that arrive"):format(id)
 end
 
--- Adds to the advice for a fault between two lines that one of them may use the
--- wrong stage of a ring.
+-- Adds a question to the advice for a fault between two lines: whether one of
+-- them uses the wrong stage of a ring.
 local function or_stage(r, advice)
   if not r.stages or r.refill or r.line2 == r.line then return advice end
   return ("%s; or does one of the lines use the wrong stage? This is stage %d "
     .. "of %d"):format(advice, r.stage, r.stages)
 end
 
--- Returns the advice for a fault, and the label of its other source line,
--- r.line2; nil for the usual label.
+-- Returns the advice for a fault. Also returns a label for its other source
+-- line, r.line2, or nil for the usual label.
 function faults.advice(r)
   local f, missing, second = r.facts, kinds().lack(r)
   if r.twins and OVERLAPS[r.kind] then
@@ -297,7 +302,7 @@ local function triple(t)
 end
 
 -- Adds the lines and threads of a fault to its text. `second` is the label of
--- the fault's other source line.
+-- its other source line.
 local function add_places(text, r, second)
   local other = at(r.file2, r.line2)
   local own, thread = other and kinds().FAULTS[r.kind].own,
@@ -312,7 +317,7 @@ local function add_places(text, r, second)
   local lines = {other and ("    %s: %s"):format(second or "the other", other)}
   if own then
     lines[2] = ("    %s: %s"):format(own, where)
-    -- alphabetical order: "first access" precedes "second access"
+    -- alphabetical order puts "first access" before "second access"
     table.sort(lines)
   end
   table.move(lines, 1, #lines, #text + 1, text)
@@ -323,7 +328,7 @@ local function add_places(text, r, second)
   end
 end
 
---- Returns one fault as text.
+--- Returns the text of one fault.
 ---@param r table an element of report.reports
 ---@param known? table<string, boolean> advice already given, not to be repeated
 ---@return string
@@ -344,8 +349,8 @@ function faults.text(r, known)
   return core.visible(table.concat(text, "\n"), true)
 end
 
---- Returns a sentence with source lines about behaviour that the program relies
--- on but PTX does not guarantee.
+--- Returns a sentence, with source lines, about behaviour on which the program
+-- relies although PTX does not guarantee it.
 ---@param r table an element of report.relies
 ---@return string
 function faults.reliance(r)
@@ -359,8 +364,8 @@ function faults.reliance(r)
     advice))
 end
 
--- Adds a note for each line whose TMA stores wrote nothing, because all their
--- boxes are outside of the tensor. Returns whether there is such a line.
+-- Adds a note for each line whose TMA stores wrote nothing because all their
+-- boxes were outside of the tensor. Reports whether there is such a line.
 local function stores_outside(lines, add)
   local known, list = {}, {}
   for _, s in ipairs(lines) do
@@ -385,8 +390,9 @@ local function stores_outside(lines, add)
   return some
 end
 
--- Returns the coordinates that a part has in a mode, "rows 8 to 15", and
--- whether it is one coordinate.
+-- Returns text for the coordinates of a gap (elements that were never accessed)
+-- in mode m, such as "rows 8 to 15". Also returns whether it is a single
+-- coordinate.
 local function coordinates(gap, m)
   local noun, tail = "elements", ""
   if gap.rank == 2 and not gap.map then
@@ -412,10 +418,10 @@ local function coordinates(gap, m)
   return ("%s %s%s"):format(noun, text, tail), one
 end
 
--- Reports whether too few blocks are the reason for a gap (elements that were
--- never accessed). This is so if the blocks do not reach the end of an output's
--- mode, and the gap is the end of this mode, or the same coordinates of an
--- input's mode.
+-- Reports whether too few blocks explain a gap (elements that were never
+-- accessed). This is the case if the blocks do not reach the end of a mode of
+-- an output, and the gap is that end. The gap may also have the same
+-- coordinates in a mode of an input.
 local function explained(gap, gaps)
   for _, other in ipairs(gaps) do
     for _, m in ipairs(other.stored and other.few and other.modes or {}) do
@@ -428,7 +434,8 @@ local function explained(gap, gaps)
   return false
 end
 
--- Returns a note on a part of a tensor that a launch never read or stored.
+-- Returns a note on a gap: a part of a tensor that a launch never read or
+-- stored.
 local function missing_part(gap, gaps)
   if not gap.modes[1] then
     return ("no element of '%s' was stored (0 of %d); is the condition of the "
@@ -459,8 +466,8 @@ local function missing_part(gap, gaps)
     gap.stored and "stored" or "read", gap.none, gap.size, ask)
 end
 
--- Returns a set of lanes as text: "lanes 0 to 3, 16", or their number if they
--- are many ranges.
+-- Returns a set of lanes as text: "lanes 0 to 3, 16", or only their number if
+-- the text would have too many ranges.
 local function lanes_text(mask)
   local list, n, k = {}, 0, 0
   while k < 32 do
@@ -479,7 +486,7 @@ local function lanes_text(mask)
   return (n == 1 and "lane " or "lanes ") .. table.concat(list, ", ")
 end
 
--- Returns the distances of shuffles in a mask as text: "1, 4".
+-- Returns the shuffle distances in a mask as text: "1, 4".
 local function distances(mask)
   local list = {}
   for k = 0, 4 do
@@ -536,8 +543,7 @@ local function lost_lanes(o)
     or "only the first lanes hold the sum; warp_reduction_sum gives it to all")
 end
 
--- Returns the number of lanes that a mask of index bits groups: those that
--- differ only in these bits.
+-- Returns the number of lanes that differ only in the index bits of a mask.
 local function lanes_of(mask)
   local n = 1
   for k = 0, 4 do n = n << (mask >> k & 1) end
@@ -552,7 +558,8 @@ local function unread_input(report)
   return false
 end
 
--- Adds a note for each line with a sum that adds the same value several times.
+-- Adds a note for each line with a sum to which the same value is added several
+-- times.
 local function repeated_sums(report, add)
   local list, by = {}, {}
   for _, o in ipairs(report.program.repeated) do
@@ -566,7 +573,8 @@ local function repeated_sums(report, add)
     one.lanes, one.warps = one.lanes | o.lanes, one.warps or o.warps
     one.blocks = one.blocks or o.blocks
   end
-  -- Unread parts have the same cause, and the note on them says more.
+  -- Prefer the note on unread parts of an input: they have the same cause, and
+  -- that note says more.
   local twins = not unread_input(report) and report.twins
   for _, o in ipairs(list) do
     o.n = lanes_of(o.lanes)
@@ -596,7 +604,8 @@ local function repeated_sums(report, add)
   end
 end
 
--- Adds a note on a block with the scale factor of another block.
+-- Adds a note on a block of elements that gets the scale factor of another
+-- block.
 local function add_wrong_scale(s, add)
   if not s then return end
   local of = ("the elements at byte %d of %s"):format(s.block_at, s.block)
@@ -614,7 +623,7 @@ local function add_wrong_scale(s, add)
   add("wrong_scale", s)
 end
 
--- Returns the clause that names an operation, its operands and its result.
+-- Returns text for an operation: its operands and its result.
 local function made(n)
   local function digits(x, form)
     local whole = x // 1 == x and math.abs(x) < 2.0 ^ 32
@@ -648,8 +657,9 @@ local function add_operation(what, n, add)
   add(what, n)
 end
 
--- Adds a note on a sum with a wrong start, or on a maximum, minimum or product
--- that starts at 0, if the signs of its elements make it matter.
+-- Adds a note on a sum with a wrong initial value, or on a maximum, minimum or
+-- product that starts at 0. For a maximum or minimum, it does so only if the
+-- signs of its elements make the start matter.
 local function add_start(o, signs, add)
   if o.op == "add" then
     o.start = ("%.6g"):format(o.start)
@@ -665,7 +675,8 @@ local function add_start(o, signs, add)
     or o.masked and "zero_mask" or "zero_start", o)
 end
 
--- Adds notes on sums of exponentials, and on sums that lack a reduction.
+-- Adds notes on sums of exponentials without a maximum, and on sums that lack a
+-- reduction.
 local function softmax_sums(program, add)
   local before
   for _, o in ipairs(program.unscaled) do
@@ -683,7 +694,7 @@ local function softmax_sums(program, add)
 end
 
 -- Calls add(what, about, text) for each note on values that a program computes
--- and never uses, or computes wrongly.
+-- but never uses, or that it computes wrongly.
 local function add_losses(report, add)
   local program, unread, known = report.program, report.unread, {}
   for _, o in ipairs(program.unread) do
@@ -736,7 +747,7 @@ local function add_losses(report, add)
   end
 end
 
--- Adds a note on an output that is not the sum or product of inputs which the
+-- Adds a note on an output that is not the sum or product of inputs that the
 -- shapes suggest.
 local function add_wrong(w, add)
   local function number(x) return ("%.6g"):format(x) end
@@ -760,8 +771,8 @@ local function add_wrong(w, add)
   add("wrong_sum", w)
 end
 
---- Returns notes on a run without faults. They are sentences about behaviour
--- that was probably not intended, with source lines.
+--- Returns notes on a run without faults: sentences, with source lines, about
+-- behaviour that was probably not intended.
 ---@param report table
 ---@return string[] notes
 ---@return string[] codes of the notes
@@ -791,15 +802,15 @@ function faults.notes(report)
       add("left_out", gap, missing_part(gap, report.gaps))
     end
   end
-  -- Any other note says more about the cause.
+  -- Any other note says more about the cause of wrong outputs.
   if report.wrong and #list == #(report.relies or {}) then
     add_wrong(report.wrong, add)
   end
   return list, codes
 end
 
---- Returns a kernel's note as it is printed and marks it as written. Returns
--- nil if it was already written.
+--- Returns a note on a kernel as it is printed, and records it as written.
+-- Returns nil if it was written before.
 ---@param kernel string
 ---@param text string
 ---@return string? note as printed
@@ -807,9 +818,9 @@ function faults.new_note(kernel, text)
   return words.new_note(("kernel %s: %s"):format(kernel, text))
 end
 
---- Returns two values. The first one maps the index of a leading fault to the
--- number of faults that may follow from it; faults without followers are
--- absent. The second one is the number of leading faults.
+--- Returns two values. The first maps the index of each leading fault to the
+-- number of faults that may follow from it; leading faults without followers
+-- are absent. The second is the number of leading faults.
 ---@return integer[] followers
 ---@return integer leaders
 function faults.followers(report)
@@ -821,8 +832,8 @@ function faults.followers(report)
   return count, leaders
 end
 
---- Returns the text of a report with faults: the leading faults or, if `all`,
--- all faults, including those that may follow from a leading fault.
+--- Returns the text of a report with faults. Only leading faults are included,
+-- unless `all` is true: then also the faults that may follow from them.
 ---@param found table
 ---@param all boolean
 ---@return string

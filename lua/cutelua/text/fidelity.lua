@@ -1,17 +1,17 @@
---- Texts about the fidelity of a launch on the simulator: which executed
+--- Texts about the fidelity of a launch on the simulator: which of the executed
 -- operations a GPU computes with the same bits, and where values that may
--- differ matter.
+-- differ have an effect.
 --
 -- The field `fidelity` of a report is a table:
 -- exact, measured, bounded, weaker: numbers of executions by warps. exact: PTX
---   and IEEE 754 specify the bits. measured: the bits of an H100 and H200.
---   bounded: a GPU may return another value within a bound. weaker: the
---   simulator orders the access more weakly than PTX.
+--   and IEEE 754 specify the bits. measured: the bits are those of an H100 and
+--   an H200. bounded: a GPU may return another value within a bound. weaker:
+--   the simulator orders the access more weakly than PTX.
 -- lines: list of {file=, line=, op=, class=, agreement=, why=, count=}. An
---   entry without op sums the exact operations of its line.
+--   entry without op stands for all exact operations of its line.
 -- reached: list of {kind=, file=, line=, op=, count=, from_file=, from_line=,
---   from_op=, from_class=}: uses of values that may differ as control flow, an
---   address, a selection or a synchronization.
+--   from_op=, from_class=}: places where a value that may differ is used for
+--   control flow, an address, a selection or a synchronization.
 local columns = require "cutelua.text.columns"
 local core = require "cute.core"
 local simreport = require "cute.lang.simreport"
@@ -25,9 +25,9 @@ local function place(file, line)
   return simreport.at(file, line) or "?"
 end
 
--- Returns a row for each source line that `lines` of the field f names: {at =
--- the line, what = texts of its operations, and for each agreement (exact,
--- measured, bounded, weaker) the number of its executions}.
+-- Returns a row for each source line in f.lines: {at = the line, what = texts
+-- of its operations, and the number of its executions for each agreement
+-- (exact, measured, bounded, weaker)}.
 local function by_line(f)
   local list, of = {}, {}
   for _, e in ipairs(f.lines) do
@@ -45,7 +45,7 @@ local function by_line(f)
   return list
 end
 
--- Returns a sentence for each class of operations that are not exact.
+-- Returns a sentence about each class of operations that are not exact.
 local function classes(f)
   local out, seen = {}, {}
   for _, e in ipairs(f.lines) do

@@ -1,11 +1,12 @@
---- Names, options and calls of the Python DSL, CUDA C, Triton and PyTorch, and
--- what a script writes instead. (Names that differ only in spelling, such as
--- `grid_dim` for `grid`, are rows of core/base/synonyms.h.)
+--- Names, options and calls of the Python DSL, CUDA C, Triton and PyTorch, with
+-- what to write in a script instead. (core/base/synonyms.h has names that
+-- differ only in spelling, such as `grid_dim` for `grid`.)
 local core = require "cute.core"
 
 local foreign = {}
 
--- Returns a table with a row for each name of the space-separated lists.
+-- Returns a table with an entry for each name. The keys of `list` are names
+-- separated by spaces; all names of a key get its value.
 local function rows(list)
   local out = {}
   for names, text in pairs(list) do
@@ -14,7 +15,7 @@ local function rows(list)
   return out
 end
 
---- Names and what to write instead of each.
+--- What to write instead of a name of another language.
 foreign.NAMES = rows {
   -- Python
   ["None"] = "nil, or cute._ in a coordinate", ["True"] = "true",
@@ -25,7 +26,7 @@ foreign.NAMES = rows {
   ["cutlass cutelua torch np tl triton"] = "cute",
   ["null nullptr NULL"] = "nil",
   ["isinstance"] = "type(x), core types by x.__name",
-  -- threads of CUDA C
+  -- threads in CUDA C
   ["threadIdx"] = "local x, y, z = cute.arch.thread_idx()",
   ["blockIdx"] = "local x, y, z = cute.arch.block_idx()",
   ["blockDim"] = "local x, y, z = cute.arch.block_dim()",
@@ -39,7 +40,7 @@ foreign.NAMES = rows {
   ["__device__"] = "a Lua function",
   ["__launch_bounds__"] = "cute.kernel(\"name\", {block = 128}, "
     .. "function(...) end)",
-  -- memory of CUDA C
+  -- memory in CUDA C
   ["__shared__ shared_memory SharedMemory"] = "cute.make_smem_tensor",
   ["cudaMalloc"] = "cute.zeros({m, n}, cute.f32, {device = \"gpu\"})",
   ["cudaMemcpy cudaMemcpyAsync"] = "tensor:to, tensor:copy_from",
@@ -52,7 +53,7 @@ foreign.NAMES = rows {
   ["atomicMin"] = "cute.arch.atomic_min",
   ["atomicCAS"] = "cute.arch.atomic_cas",
   ["atomicExch"] = "cute.arch.atomic_exch",
-  -- warps and arithmetic of CUDA C
+  -- warps and arithmetic in CUDA C
   ["__shfl_sync"] = "cute.arch.shuffle_sync",
   ["__shfl_up_sync"] = "cute.arch.shuffle_sync_up",
   ["__shfl_down_sync"] = "cute.arch.shuffle_sync_down",
@@ -133,7 +134,7 @@ foreign.NAMES = rows {
   ["exit quit"] = "os.exit",
 }
 
--- Names of other languages for which the advice is a sentence, not another
+-- Names of other languages for which the advice is a sentence instead of a
 -- name.
 local SENTENCES = {
   jit = "a Lua function runs as it is on the host, and inlined in a kernel",
@@ -141,7 +142,7 @@ local SENTENCES = {
   dynamic_expr = "branch with cute.when(condition, f, g)",
 }
 
--- Words that occur only in the Python DSL's names of features of Blackwell.
+-- Words that, in the Python DSL, occur only in names of Blackwell's features.
 local LATER = {"tmem", "tcgen05", "umma", "clc", "sm100", "sm103", "sm120",
   "blackwell", "blockscaled", "mxf8"}
 
@@ -156,9 +157,9 @@ local function own_name(name)
   return foreign.NAMES[name] or foreign.NAMES["__" .. name]
 end
 
---- Returns advice on a name that is written differently here or belongs to a
--- feature that is not supported, and whether that feature is specific to
--- Blackwell; nil for other names.
+--- Returns advice on a name of another language, or of a feature that is not
+-- supported; nil for other names. Also returns whether the feature exists only
+-- on Blackwell.
 ---@param name string
 ---@return string? advice
 ---@return boolean? later
@@ -180,8 +181,8 @@ end
 -- Options
 ---------------------------------------------------------------------------
 
--- Options of other languages that no option here replaces, and what to write
--- instead. OPTIONS[o] is for functions that have an option o.
+-- Options of other languages that have no counterpart here, and what to write
+-- instead. OPTIONS[o] is for functions that have the option o.
 local OPTIONS = {
   min_blocks = rows {
     ["grid cluster stream device seed pdl cooperative arch"] = "it is an "
@@ -233,9 +234,9 @@ local ORDER = {"min_blocks", "block", "epilogue", "alibi_slopes", "by",
   "dtype"}
 
 --- Returns a sentence about an option of another language that has no
--- counterpart, or nil.
+-- counterpart here; nil for other options.
 ---@param name any
----@param known table its keys are the existing options
+---@param known table the existing options, as keys
 ---@return string?
 function foreign.option(name, known)
   for _, option in ipairs(ORDER) do
@@ -245,13 +246,14 @@ function foreign.option(name, known)
   end
 end
 
--- Options of lessons (scripts/), and what other scripts have instead.
+-- Options that only lessons (scripts/) have, and what to write in other
+-- scripts.
 local LESSONS = {emit = "print k(...):trace({block = n}).source",
   arch = "launch with device = \"sim:sm_80\"",
   device = "launch with device = \"sim\"", seed = "launch with seed = n"}
 
---- Returns the message for an option of lessons before the name of a script, or
--- nil for other options.
+--- Returns the message for an option of lessons that precedes the name of a
+-- script; nil for other options.
 ---@param option string
 ---@return string?
 function foreign.lesson_option(option)
@@ -260,8 +262,8 @@ function foreign.lesson_option(option)
     .. "lesson's name; other scripts %s"):format(option, advice)
 end
 
---- Returns the note on an option for files of PTX and CUDA C that follows the
--- name of a script, or nil for other options.
+--- Returns the note on an option for PTX and CUDA C files that follows the name
+-- of a script; nil for other options.
 ---@param option string
 ---@param help string the command's --help
 ---@return string?
@@ -276,8 +278,8 @@ end
 -- Fields and methods
 ---------------------------------------------------------------------------
 
--- Fields and methods of tensors and values in other languages, and what a
--- script writes instead of x.NAME.
+-- Fields and methods that tensors and values have in other languages, and what
+-- to write instead of x.NAME.
 local FIELDS = rows {
   ["T t mT transpose permute swapaxes"] = "cute.select(x, {1, 0}) for the "
     .. "transposed view, cute.ops.transpose(x) for a copy",
@@ -299,15 +301,16 @@ local FIELDS = rows {
     "a kernel for the derivative: cute.ops has those of its operations",
 }
 
--- Returns a sentence about a missing field that another language has.
+-- If a message is about a missing field that another language has, returns a
+-- sentence about it.
 local function missing_field(message)
   local name = message:match "has no field '([%w_]+)'"
     or message:match "^[^\n]*%f[%a]an? [%w ]+ has no '([%w_]+)'"
   return name and FIELDS[name] and "write " .. FIELDS[name]
 end
 
--- Returns a sentence about a method that a line calls with a dot, so that the
--- public function cute.NAME gets no first argument: x.size().
+-- Returns a sentence about a method called with a dot, as in x.size(). The call
+-- then has no first argument for the public function cute.NAME.
 local function dotted(message, text)
   local name = message:match("^[^\n]*bad argument #1 to 'cute%.([%w_]+)'.-"
     .. "got no value")
@@ -317,8 +320,9 @@ local function dotted(message, text)
   end
 end
 
--- Patterns of messages, and the advice to print for each, in which %1 is the
--- pattern's first capture. A row may also have a pattern of the line.
+-- Patterns of messages, and the advice to print for each. In the advice, %1 is
+-- the pattern's first capture. A row may also have a pattern that the line must
+-- match.
 local LINES = {
   {"get length of", "write a comment with --", "^%s*#"},
   {"operator '//'", "write a comment with --", "^%s*//"},
@@ -370,8 +374,8 @@ local function known_line(message, text)
   end
 end
 
---- Returns advice on a line whose error is the use of another language's
--- method, or nil.
+--- Returns advice on a line whose error comes from using a method of another
+-- language; nil for other lines.
 ---@param message string
 ---@param text string
 ---@return string?
@@ -384,7 +388,8 @@ end
 -- Calls
 ---------------------------------------------------------------------------
 
---- Returns the message for a call of a namespace, as in cute.jit(f).
+--- Returns the message for a call of a namespace as a function, as in
+-- cute.jit(f).
 ---@param full string "cute.jit"
 ---@return string
 function foreign.called_namespace(full)
@@ -395,7 +400,7 @@ function foreign.called_namespace(full)
       full))
 end
 
---- Returns the message for k[g](x), the launch of Triton.
+--- Returns the message for k[g](x), which is a launch in Triton.
 ---@param k table the kernel
 ---@param grid any
 ---@return string

@@ -1,6 +1,5 @@
---- Reads tensors of GGUF files (versions 2 and 3, little-endian): the number of
--- tensors and of metadata, the metadata, the tensors' names, extents, types and
--- offsets, then the data (the format of llama.cpp and ggml).
+--- Reads tensors of GGUF files, the format of llama.cpp and ggml. Versions 2
+-- and 3 in little-endian order are supported.
 --
 --     local f = cute.gguf.open {"model.gguf"}
 --     f.metadata["general.architecture"]
@@ -8,9 +7,13 @@
 --     local b = f:blocks "blk.0.attn_q.weight"    -- bytes of quantised rows
 --     local v = f:values "blk.0.attn_q.weight"    -- f32, for some types
 --
--- Only the metadata are kept in memory. f:tensor maps a tensor's data, and
--- reads it only if the system cannot map it. GGUF lists the fastest extent
--- first; the tensors here have contiguous rows and the slowest extent first.
+-- A file begins with the number of tensors, the number of metadata entries, and
+-- the metadata. The name, extents, type and offset of each tensor follow, and
+-- then the data.
+--
+-- Only the metadata is kept in memory. f:tensor maps a tensor's data, and reads
+-- the data only if the system cannot map it. GGUF lists the fastest extent
+-- first. The tensors here have contiguous rows and the slowest extent first.
 local core = require "cute.core"
 local cute = require "cute"
 local mapped = require "cutelua.text.mapped"
@@ -18,14 +21,15 @@ local sign = require "cute.lang.signature"
 
 local gguf = {}
 
-local DEEPEST = 8  -- the deepest nesting of arrays inside arrays
+local DEEPEST = 8  -- maximum nesting depth of arrays
 
--- The most elements of all arrays of a file's metadata, and the most bytes of a
--- text. Without limits, a sparse file of many zeros would fill the memory.
+-- The maximum number of array elements in a file's metadata, and the maximum
+-- number of bytes of a string. Without these limits, a sparse file of zeros
+-- could exhaust the memory.
 local MOST_ELEMENTS, MOST_BYTES = 1 << 24, 1 << 26
 
--- Types of elements by number: {name, elements of a block, bytes of a block,
--- the type here}.
+-- The element types by GGUF's type number: {name, elements per block, bytes per
+-- block, cute's dtype}. Types without a dtype are quantised.
 local TYPES = {[0] = {"F32", 1, 4, "f32"}, {"F16", 1, 2, "f16"},
   {"Q4_0", 32, 18}, {"Q4_1", 32, 20}, nil, nil, {"Q5_0", 32, 22},
   {"Q5_1", 32, 24}, {"Q8_0", 32, 34}, {"Q8_1", 32, 40}, {"Q2_K", 256, 84},
@@ -39,11 +43,12 @@ local TYPES = {[0] = {"F32", 1, 4, "f32"}, {"F16", 1, 2, "f16"},
   [35] = {"TQ2_0", 256, 66}, [39] = {"MXFP4", 32, 17},
   [40] = {"NVFP4", 64, 36}, [41] = {"Q1_0", 128, 18}}
 
--- Formats of metadata by number.
+-- The string.unpack formats of the metadata types that are numbers, by GGUF's
+-- type number.
 local PLAIN = {[0] = "<B", "<b", "<H", "<h", "<I4", "<i4", "<f", [10] = "<I8",
                [11] = "<i8", [12] = "<d"}
 local BOOL, STRING, ARRAY = 7, 8, 9
--- Least number of bytes of a metadata value, by its format.
+-- The minimum number of bytes of a metadata value, by GGUF's type number.
 local LEAST = {[BOOL] = 1, [STRING] = 8, [ARRAY] = 12}
 for i, f in pairs(PLAIN) do LEAST[i] = f:packsize() end
 
@@ -63,7 +68,7 @@ function Reader:fail(text, ...)
   fail(self.path, "byte %d: " .. text, self.at, ...)
 end
 
--- Reads n bytes.
+-- Reads and returns the next n bytes.
 function Reader:bytes(n)
   if not math.ult(n, self.total - self.at + 1) then
     self:fail("%u bytes are needed, but the file has %d", n, self.total)
@@ -78,8 +83,9 @@ function Reader:number(format)
   return (format:unpack(self:bytes(format:packsize())))
 end
 
--- Reads the number of entries of a list whose entries have at least `least`
--- bytes. Fails if the rest of the file is too short for them.
+-- Reads and returns the number of entries of a list. `least` is the minimum
+-- number of bytes per entry. Raises an error if the rest of the file is too
+-- short for the entries.
 function Reader:count(what, least)
   local n = self:number "<I8"
   if not math.ult(n, (self.total - self.at) // least + 1) then
@@ -127,7 +133,8 @@ function Reader:value(type_, depth)
   return list
 end
 
--- Reads the description of a tensor. Returns the tensor's name and its entry.
+-- Reads the description of a tensor. Returns the tensor's name and its entry, a
+-- table.
 function Reader:entry()
   local at, name = self.at, self:text()
   local what = ("%s (byte %d)"):format(core.visible(name), at)
@@ -159,8 +166,10 @@ function Reader:entry()
     bytes = cute.product(rank == 0 and {1} or shape) // t[2] * t[3]}
 end
 
--- Converts the entries' offsets, counted from the beginning of the data at byte
--- `from`, to positions in the file, and checks them.
+-- Converts the tensors' offsets to positions in the file. The offsets count
+-- from byte `from` of the file, where the data begins. Raises an error for an
+-- offset that is not a multiple of `align`, for data beyond the end of the
+-- file, and for tensors that overlap.
 local function place(self, list, from, align)
   for _, e in ipairs(list) do
     local size = self.total - from
@@ -184,7 +193,7 @@ local function place(self, list, from, align)
   end
 end
 
--- Adds the tensors of one file to `files`.
+-- Adds the tensors and the metadata of one file to `files`.
 local function add(files, path)
   local f, why = core.open_input(path)
   if not f then fail(path, "%s", why) end
@@ -240,16 +249,17 @@ local function decoded(dtype, byte)
   return cute.buffer_from(dtype, string.char(byte))[0]
 end
 
--- For each type of scales, the number that each byte encodes: byte 255 of E8M0
--- is a NaN, as is byte 127 of E4M3.
+-- The number that each byte encodes, by the dtype of the scale factors. Byte
+-- 255 of E8M0 is a NaN, and so is byte 127 of E4M3.
 local scale = setmetatable({}, {__index = function(t, dtype)
   t[dtype] = {}
   for i = 0, 255 do t[dtype][i] = decoded(dtype, i) end
   return t[dtype]
 end})
 
--- Stores 2 n values in `out` from index `at` on: f of the low halves of n bytes
--- of the block s, then f of their high halves.
+-- Decodes n bytes of the block s, beginning at byte `from`, each of which holds
+-- two 4-bit values. Stores f(low 4 bits) of all bytes at index `at` of `out`,
+-- and f(high 4 bits) of all bytes after them.
 local function halves(s, from, n, out, at, f)
   for i = 0, n - 1 do
     local b = s:byte(from + i)
@@ -261,7 +271,8 @@ local f16 = setmetatable({}, {__index = function(_, text)
   return cute.buffer_from("f16", text)[0]
 end})
 
--- Functions that store the values of block s in the list `out`.
+-- For each quantised type, the function that stores the values of block s in
+-- the list `out`.
 local DECODE = {}
 
 function DECODE.MXFP4(s, out)
@@ -269,7 +280,7 @@ function DECODE.MXFP4(s, out)
   halves(s, 2, 16, out, 1, function(q) return d * E2M1[q] end)
 end
 
--- The block has 4 scales. Each applies to 16 elements in 8 bytes.
+-- A block has 4 scale factors. Each applies to 16 elements, which are 8 bytes.
 function DECODE.NVFP4(s, out)
   for k = 0, 3 do
     local d = scale.e4m3[s:byte(k + 1)]
@@ -299,11 +310,11 @@ end
 local Files = {}
 Files.__index = Files
 
---- Opens files, such as the parts of one model. Raises an error if one is not a
--- valid GGUF file, or if a tensor's name repeats.
+--- Opens files, such as the parts of one model. Raises an error if a file is
+-- not valid GGUF, or if two tensors have the same name.
 ---@param paths string[]
----@return table files with the fields `entries`, tensors by name, and
--- `metadata`, values by name
+---@return table files with the fields `entries` (the tensors by name) and
+-- `metadata` (the values by name)
 function gguf.open(paths)
   local files = setmetatable({entries = {}, metadata = {}}, Files)
   for _, path in ipairs(paths) do add(files, path) end
@@ -328,8 +339,8 @@ function Files:tensor(name)
   return mapped.tensor(e, e.what, e.dtype, e.shape)
 end
 
---- Returns the bytes of a tensor's blocks as a tensor of u8 on the host, whose
--- last extent is the number of bytes of a row.
+--- Returns the bytes of a tensor's blocks as a host tensor of u8. The last
+-- extent is the number of bytes of a row.
 ---@param name string
 ---@return any
 function Files:blocks(name)
@@ -340,8 +351,8 @@ function Files:blocks(name)
   return mapped.tensor(e, e.what, "u8", shape)
 end
 
---- Returns a tensor on the host; quantised elements become f32. The known
--- quantised types are MXFP4, NVFP4, Q4_0, Q4_1 and Q8_0.
+--- Returns a tensor on the host. Quantised elements are converted to f32. The
+-- supported quantised types are MXFP4, NVFP4, Q4_0, Q4_1 and Q8_0.
 ---@param name string
 ---@return any
 function Files:values(name)

@@ -1,15 +1,19 @@
---- Makes HTML pages that consist of a single file. They load nothing else, have
--- a light and a dark theme, and are readable on a phone.
+--- Generates HTML pages that consist of a single file. A page loads no other
+-- files, has a light and a dark theme, and is readable on a phone.
 --
 --     local text = html.page {title = "A kernel", style = "p { color: red }",
 --       body = "<p>" .. html.escape(x) .. "</p>", data = {lines = {1, 2}},
 --       script = "document.title = page.lines.length"}
 --
--- Colours are CSS variables that all pages share: --back, --fore, --dim,
--- --rule (separators), --panel, --link, --lit (under the pointer), --pick
--- (selected), --good, --warn, --bad, and --c0 to --c7, fills of cells whose
--- text has the colour --ink. A page follows the system's theme, or its button:
--- then `data-theme` of the root is "light" or "dark".
+-- All pages share the following CSS variables for colours. --rule is the colour
+-- of separators. --lit is the background of the element under the pointer.
+-- --pick is the background of the selected element. --c0 to --c7 are
+-- backgrounds of cells whose text has the colour --ink. The other variables are
+-- --back, --fore, --dim, --panel, --link, --good, --warn and --bad.
+--
+-- A page follows the system's theme until the user clicks the page's theme
+-- button. The button sets `data-theme` of the root element to "light" or
+-- "dark".
 local json = require "cutelua.text.json"
 
 local html = {}
@@ -28,7 +32,7 @@ function html.escape(text)
   return (text:gsub("[&<>\"'\r]", ESCAPES))
 end
 
---- Returns a value as JSON that may be placed inside <script>.
+--- Returns a value as JSON that is safe inside a <script> element.
 ---@param value any any value that cutelua.text.json encodes
 ---@return string
 function html.json(value)
@@ -59,7 +63,8 @@ local function declared(colours)
   return table.concat(out, " ")
 end
 
---- Colours and the common style of all pages.
+--- The CSS that all pages share: the colours of both themes and the common
+-- rules.
 html.style = ":root { color-scheme: light; " .. declared(LIGHT) .. [[ }
 @media (prefers-color-scheme: dark) {
   :root:not([data-theme=light]) { color-scheme: dark; ]] .. declared(DARK)
@@ -101,8 +106,8 @@ svg { max-width: 100%; height: auto; }
 @media print { #theme { display: none; } }
 ]]
 
--- The JavaScript of the button that switches the theme. The button stores the
--- chosen theme if the browser allows this for files.
+-- The JavaScript of the theme button. It stores the selected theme if the
+-- browser supports storage for local files.
 local THEME = [[
 (function () {
   var root = document.documentElement;
@@ -117,8 +122,9 @@ local THEME = [[
 })();
 ]]
 
---- Returns a whole page. title is text; body, style and script are inserted
--- unchanged; data is a value that the script reads as `page`.
+--- Returns a whole page. title is plain text and is escaped. body, style and
+-- script are inserted unchanged. The script reads data from the variable
+-- `page`.
 ---@param p table {title: string, body: string, style: string?, script: string?,
 -- data: any}
 ---@return string

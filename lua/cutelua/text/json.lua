@@ -1,14 +1,15 @@
---- Encodes Lua values as JSON, for reports and verdicts that programs read, and
--- decodes their requests.
+--- Encodes Lua values as JSON for reports and verdicts, and decodes JSON
+-- requests.
 --
--- docs/hacking.md says why the library lua-dkjson, which specs use, is not
--- sufficient here.
+-- docs/hacking.md explains why this module does not use the library lua-dkjson,
+-- which the specs use.
 local json = {}
 
 local ESCAPES = {['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n",
                  ["\t"] = "\\t", ["\r"] = "\\r"}
 
--- Quotes a string; bytes that are not UTF-8 become U+FFFD.
+-- Returns a string as a JSON string. Bytes that are not valid UTF-8 become
+-- U+FFFD.
 local function quoted(s)
   if not utf8.len(s) then s = s:gsub("[\x80-\xff]", "\u{FFFD}") end
   return '"' .. s:gsub('[%c"\\\x7f]', function(c)
@@ -22,26 +23,29 @@ local function number(v)
   return ("%.17g"):format(v)
 end
 
--- The metatables of objects and arrays that json.marked decoded.
+-- The metatables of the objects and arrays that json.marked decoded.
 local OBJECT, ARRAY = {}, {}
 
---- The value null in data that json.marked decoded.
+--- The value that json.marked returns for null.
 json.null = setmetatable({}, {__name = "null"})
 
---- Marks a table as an object, so that json.encode writes {} if it is empty.
+--- Marks a table as an object, so that json.encode encodes it as {} if it is
+-- empty.
 ---@param t table
 ---@return table t
 function json.object(t) return setmetatable(t, OBJECT) end
 
---- Reports whether a value is an object that json.marked decoded.
+--- Reports whether a value is marked as an object, by json.marked or
+-- json.object.
 ---@param v any
 ---@return boolean
 function json.is_object(v)
   return type(v) == "table" and getmetatable(v) == OBJECT
 end
 
---- Encodes a list (a table with only fields 1 to n, or an empty one), an object
--- (strings as fields, sorted), a string, number or boolean.
+--- Encodes a Lua value as JSON. The value may be a string, number, boolean,
+-- list or object. A list is a table that is empty or has only the keys 1 to n.
+-- An object is a table whose keys are strings. The keys are sorted.
 ---@param v any
 ---@return string
 function json.encode(v)
@@ -70,7 +74,7 @@ end
 -- Decoding
 ---------------------------------------------------------------------------
 
--- The largest nesting depth of values.
+-- The maximum nesting depth of values.
 local MOST_LEVELS = 100
 local LITERALS = {["true"] = true, ["false"] = false}
 local PLAIN = {b = "\b", f = "\f", n = "\n", r = "\r", t = "\t", ['"'] = '"',
@@ -80,9 +84,9 @@ local function wrong(at, what)
   error(("byte %d: %s"):format(at, what), 0)
 end
 
--- Returns the character that \uXXXX (its backslash is at `at`) stands for, or
--- two of them that form a surrogate pair, and the position after it. Lone
--- surrogates become U+FFFD.
+-- Returns the character of the escape sequence \uXXXX whose backslash is at
+-- `at`, and the position after it. A surrogate pair of two such sequences
+-- yields one character. Unpaired surrogates become U+FFFD.
 local function escaped(text, at)
   local first = text:match("^u(%x%x%x%x)", at + 1)
   if not first then
@@ -100,7 +104,7 @@ local function escaped(text, at)
 end
 
 -- Returns the string whose opening quote is at `at`, and the position after the
--- closing one. Control characters are accepted.
+-- closing quote. Accepts unescaped control characters.
 local function read_string(text, at)
   local out = {}
   at = at + 1
@@ -118,7 +122,7 @@ local read
 
 -- Reads an array or object whose opening bracket is at `at` and whose closing
 -- bracket is `close`. item(at) reads one item and returns the position after
--- it. Returns the position after the closing bracket.
+-- the item. Returns the position after the closing bracket.
 local function read_list(text, at, close, item)
   at = text:match("^[ \t\r\n]*()", at + 1)
   if text:sub(at, at) == close then return at + 1 end
@@ -131,8 +135,9 @@ local function read_list(text, at, close, item)
   end
 end
 
--- While a text is decoded, unique: whether the names of an object must differ;
--- marks: whether null, objects and arrays are marked (see json.marked).
+-- Options of the current call. unique: whether duplicate names in an object are
+-- an error. marks: whether null, objects and arrays are marked (see
+-- json.marked).
 local unique, marks = false, false
 
 local function read_object(text, at, level)
@@ -158,7 +163,7 @@ local function read_array(text, at, level)
   end)
 end
 
--- Returns the value that begins at `at`, and the position after it.
+-- Returns the value that begins at position `at`, and the position after it.
 function read(text, at, level)
   if level > MOST_LEVELS then wrong(at, "too many levels") end
   local c = text:sub(at, at)
@@ -185,10 +190,10 @@ local function decode(text)
   return value
 end
 
---- Returns the Lua value of a JSON text; null is nil. Returns nil and a message
--- for invalid JSON.
+--- Returns the Lua value of a JSON text. null becomes nil. Returns nil and a
+-- message if the JSON is invalid.
 ---@param text string
----@param distinct? boolean whether an object whose names repeat is invalid
+---@param distinct? boolean whether duplicate names in an object are an error
 ---@return any
 ---@return string? message
 function json.decode(text, distinct)
@@ -196,10 +201,10 @@ function json.decode(text, distinct)
   return decode(text)
 end
 
---- Returns the Lua value of a JSON text in which null, objects and arrays
--- differ: null is json.null, json.is_object distinguishes objects from arrays,
--- and json.encode writes the same text again. Returns nil and a message for
--- invalid JSON.
+--- Returns the Lua value of a JSON text, such that json.encode restores null,
+-- empty objects and empty arrays. null becomes json.null, and json.is_object
+-- distinguishes objects from arrays. Returns nil and a message if the JSON is
+-- invalid.
 ---@param text string
 ---@return any
 ---@return string? message

@@ -1,12 +1,12 @@
---- Restores Lua's standard libraries, so that errors are reported even if a
--- script removed functions that the report needs.
+--- Restores functions that a script removed from Lua's standard libraries.
+-- Error reports need these functions.
 local libraries = {}
 
 local next, type, rawget, rawset = next, type, rawget, rawset
 local texts = getmetatable ""
 
--- The contents of each library when the program started. `os` is left out,
--- because cutelua.mcp.guard removes functions from it.
+-- The contents of each library when the program started. `os` is not included,
+-- because cutelua.mcp.guard removes functions from it on purpose.
 local saved = {}
 for _, t in next, {_G, string, table, math, io, debug, coroutine, utf8, package,
     texts} do
@@ -15,8 +15,8 @@ for _, t in next, {_G, string, table, math, io, debug, coroutine, utf8, package,
   saved[t] = copy
 end
 
---- Restores entries of the libraries that are missing or have another type than
--- when the program started. Other changes stay.
+--- Restores the entries of the libraries that are missing or whose type has
+-- changed since the program started. Other changes are kept.
 function libraries.restore()
   for t, copy in next, saved do
     for k, v in next, copy do

@@ -1,10 +1,10 @@
---- Parses Lua tables that contain numbers, strings and tables. It treats the
--- text as data and never runs it.
+--- Parses Lua tables that contain numbers, strings and tables. The text is
+-- parsed as data and never executed.
 --
 --     literal.read('return {card = "H200", sms = 132, {1, 2.5}} -- a table')
 local literal = {}
 
--- The largest nesting depth of tables.
+-- The maximum nesting depth of tables.
 local MOST_LEVELS = 100
 local ESCAPES = {a = "\a", b = "\b", f = "\f", n = "\n", r = "\r", t = "\t",
   v = "\v", ["\\"] = "\\", ['"'] = '"', ["'"] = "'", ["\n"] = "\n"}
@@ -17,7 +17,8 @@ local function wrong(text, at, want)
     word and ("'%s'"):format(word:sub(1, 40)) or "its end"), 0)
 end
 
--- Returns the first position from `at` on that is neither space nor comment.
+-- Returns the first position at or after `at` that is in neither white space
+-- nor a comment.
 local function skip(text, at)
   while true do
     at = text:match("^%s*()", at)
@@ -29,8 +30,8 @@ local function skip(text, at)
   end
 end
 
--- Returns the character that an escape sequence stands for, and the position
--- after the sequence. Its backslash is at `at`.
+-- Returns the character of the escape sequence whose backslash is at `at`, and
+-- the position after the sequence.
 local function escaped(text, at)
   local digits = text:match("^%d%d?%d?", at + 1)
   local hex = text:match("^x(%x%x)", at + 1)
@@ -43,8 +44,8 @@ local function escaped(text, at)
   return c, at + 2
 end
 
--- Returns the string that begins with the quote at `at`, and the position after
--- it.
+-- Returns the string whose opening quote is at `at`, and the position after its
+-- closing quote.
 local function read_string(text, at)
   local quote, out = text:sub(at, at), {}
   local plain = "^[^\\\n" .. quote .. "]*()"
@@ -61,8 +62,9 @@ end
 
 local read_value
 
--- Returns the key of a field, which is written "[...]" or as a name before "="
--- (nil if it has none), and the position where the field's value begins.
+-- Returns the key of a table field, and the position where the field's value
+-- begins. The key is written as "[...] =" or "name =". Returns nil as the key
+-- if the field has none.
 local function read_key(text, at, level)
   local name, after = text:match("^([%a_][%w_]*)()", at)
   local key = name
@@ -83,8 +85,8 @@ local function read_key(text, at, level)
   return nil, at
 end
 
--- Returns the table that begins with the brace at `at`, and the position after
--- it.
+-- Returns the table whose opening brace is at `at`, and the position after its
+-- closing brace.
 local function read_table(text, at, level)
   local out, n = {}, 0
   if level > MOST_LEVELS then wrong(text, at, "too many levels") end
@@ -105,7 +107,7 @@ local function read_table(text, at, level)
   return out, at + 1
 end
 
--- Returns the value that begins at `at`, and the position after it.
+-- Returns the value that begins at position `at`, and the position after it.
 function read_value(text, at, level)
   local c = text:sub(at, at)
   if c == "{" then return read_table(text, at, level) end
@@ -121,7 +123,8 @@ function read_value(text, at, level)
   return value, at + #digits
 end
 
---- Returns the value of a text `return VALUE`, or nil and an error.
+--- Returns the value of a text of the form `return VALUE`, or nil and a
+-- message.
 ---@param text string
 ---@return any value
 ---@return string? why
@@ -141,9 +144,9 @@ function literal.read(text)
   return result
 end
 
---- Converts a word of a command line to a whole number; returns nil for any
--- other word. Hexadecimal numbers, points, exponents and spaces are rejected,
--- and so are numbers of more than 63 bits.
+--- Converts a command-line argument to an integer. Returns nil if the argument
+-- is not a decimal integer of at most 64 bits. Rejects hexadecimal numbers,
+-- decimal points, exponents and spaces.
 ---@param text string?
 ---@return integer?
 function literal.whole(text)
@@ -151,8 +154,8 @@ function literal.whole(text)
     or nil
 end
 
---- Returns the finite decimal number that a word of a command line consists of,
--- or nil. Hexadecimal numbers and spaces are rejected.
+--- Converts a command-line argument to a finite number. Returns nil if the
+-- argument is not a decimal number. Rejects hexadecimal numbers and spaces.
 ---@param text string?
 ---@return number?
 function literal.decimal(text)

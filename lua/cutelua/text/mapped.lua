@@ -1,18 +1,18 @@
---- Returns the data of files of tensors (safetensors, GGUF) as tensors on the
--- host.
+--- Returns the data of safetensors and GGUF files as host tensors.
 --
--- An entry e describes a tensor's data: its open file, the file's path, the
--- position `at`, and the number of bytes.
+-- An entry describes the data of one tensor. Its fields are `file` (the open
+-- file), `path`, `at` (the position of the data) and `bytes` (the number of
+-- bytes).
 local core = require "cute.core"
 local cute = require "cute"
 
 local mapped = {}
 
---- Reads the next n bytes from the file of an entry, and returns them. Raises
--- an error if they cannot be read.
+--- Reads and returns the next n bytes of an entry's file. Raises an error if
+-- the file cannot be read or is too short.
 ---@param e {file: userdata, path: string}
 ---@param n integer
----@param what string the tensor's name, as printed
+---@param what string the tensor's name, for error messages
 ---@return string
 function mapped.read(e, n, what)
   local bytes = n == 0 and "" or e.file:read(n)
@@ -23,11 +23,11 @@ function mapped.read(e, n, what)
   return bytes
 end
 
---- Returns the data of an entry as a tensor of this type and shape, with
--- contiguous rows. Maps the data, and reads them only if the system cannot map
+--- Returns the data of an entry as a tensor of the given type and shape, with
+-- contiguous rows. Maps the file, or reads the data if the system cannot map
 -- the file.
 ---@param e {file: userdata, path: string, at: integer, bytes: integer}
----@param what string the tensor's name, as printed
+---@param what string the tensor's name, for error messages
 ---@param dtype string
 ---@param shape integer[]
 ---@return any

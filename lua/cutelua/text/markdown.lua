@@ -1,26 +1,26 @@
---- Converts Markdown to HTML, as far as lessons and documents use it:
--- paragraphs, headings, lists of one level, tables, code, emphasis, links,
--- pictures. Comments are omitted. Text is escaped, so it cannot become HTML
--- elements.
+--- Converts the subset of Markdown that lessons and documents use to HTML. The
+-- subset has paragraphs, headings, lists without nesting, tables, code,
+-- emphasis, links and images. Comments are removed. Text is escaped, so it
+-- cannot contain HTML elements.
 local html = require "cutelua.text.html"
 
 local markdown = {}
 
--- Reports whether a link may point to this address: an address of the web or a
--- relative path.
+-- Reports whether a link target is safe. Only http and https URLs and relative
+-- paths are safe.
 local function is_safe(href)
   return href:find "^https?://" or not href:find "^[%s/\\]*[%w+.-]*:"
 end
 
---- Converts the text of one line: code, emphasis, links.
+--- Converts one line, which may contain code, emphasis and links.
 ---@param text string
----@param page? fun(href: string, picture: boolean): string maps addresses
+---@param page? fun(href: string, picture: boolean): string maps link targets
 ---@return string html
 function markdown.inline(text, page)
   local codes = {}
   local out = html.escape(text):gsub("`([^`]+)`", function(code)
     codes[#codes + 1] = code
-    -- The mark is unique, because html.escape leaves no \0 in a text.
+    -- html.escape removes \0, so this placeholder cannot occur in the text.
     return ("\0%d\0"):format(#codes)
   end)
   out = out:gsub("(!?)%[([^%[%]]+)%]%(([^()%s]+)%)", function(mark, said, href)
@@ -73,16 +73,15 @@ local function list_of(kind, lines, inline)
     table.concat(items, "</li><li>"), kind)
 end
 
--- Returns a heading's anchor: its words, joined by hyphens.
+-- Returns the anchor of a heading: the heading's words, joined by hyphens.
 local function anchor(title)
   return (title:lower():gsub("[^%w _-]", ""):gsub(" ", "-"))
 end
 
---- Converts a text that consists of several blocks, such as paragraphs and
--- lists.
+--- Converts a text that consists of blocks such as paragraphs and lists.
 ---@param text string
----@param page? fun(href: string, picture: boolean): string maps addresses;
--- headings get anchors then
+---@param page? fun(href: string, picture: boolean): string maps link targets;
+-- if present, headings get anchors
 ---@return string html
 function markdown.html(text, page)
   local out, block, kind = {}, {}, nil

@@ -1,6 +1,6 @@
---- Explains mistakes: wrong arguments, traced values where Lua needs its own,
--- fields and names that do not exist. The language loads this module for the
--- first error of these kinds (sign.workshop).
+--- Explains common mistakes: wrong arguments, traced values where Lua needs
+-- ordinary values, and undefined fields and names. The compiler loads this
+-- module at the first such error (sign.workshop).
 local core = require "cute.core"
 local crossed = require "cutelua.text.crossed"
 local report = require "cute.lang.report"
@@ -13,8 +13,8 @@ local mistakes = {}
 -- Arguments
 ---------------------------------------------------------------------------
 
--- The kind of value that an operation needs. The key is the verb in Lua's
--- message, as in "attempt to index a nil value".
+-- The kind of value that an operation needs. The key is the operation in Lua's
+-- error message: "index" in "attempt to index a nil value".
 local EXPECTED = {
   index = "a table or an object", call = "a function",
   ["perform arithmetic on"] = "a number",
@@ -22,8 +22,9 @@ local EXPECTED = {
   concatenate = "a string or a number", ["get length of"] = "a list",
 }
 
--- Each entry holds a pattern of Lua's messages, its replacement (formatted with
--- the captures), and the kind of the error if it is not bad-argument.
+-- Each entry has a pattern for Lua's error messages and a replacement that is
+-- formatted with the captures. The third element is the kind of the error (by
+-- default bad-argument).
 local SENTENCES = {
   {"^attempt to compare two ([%a_.]+) values",
    "two values (%s) cannot be compared with <"},
@@ -45,9 +46,9 @@ local SENTENCES = {
   {"^attempt to yield", "a callback yields, but it cannot be resumed"},
 }
 
---- Rewrites a message of Lua so that it speaks of arguments: "attempt to index
--- a nil value (field 'tile')" becomes "'tile' is nil, where a table is
--- expected".
+--- Rewrites an error message of Lua as a message about an argument. For
+-- example, "attempt to index a nil value (field 'tile')" becomes "'tile' is
+-- nil, where a table is expected".
 ---@param sentence string
 ---@return string message
 ---@return string? kind of the error
@@ -69,7 +70,7 @@ function mistakes.argument(sentence)
   return "an argument has the wrong type or value"
 end
 
--- Returns the options of a launch as text: "{grid = 1, block = 64}".
+-- Returns the launch options as text: "{grid = 1, block = 64}".
 local function options_text(options)
   local out, order = {}, {grid = 1, block = 2}
   for name, value in pairs(options) do
@@ -85,11 +86,11 @@ local function options_text(options)
   return "{" .. table.concat(out, ", ") .. "}"
 end
 
---- Returns a sentence that lists a kernel's parameters and the number of
--- arguments passed.
+--- Returns a sentence that lists a kernel's parameters and states how many
+-- arguments were passed.
 ---@param k table
 ---@param n integer
----@param options? table the last argument if it contains options of a launch
+---@param options? table the last argument, if it contains launch options
 ---@return string
 function mistakes.number_of_arguments(k, n, options)
   local names, u = {}, debug.getinfo(k.func, "u")
@@ -105,8 +106,8 @@ function mistakes.number_of_arguments(k, n, options)
     u.nparams, u.nparams == 1 and "" or "s", table.concat(names, ", "), n)
 end
 
---- Returns the message for a launch that was called with a dot, or with a grid
--- and a block as two arguments.
+--- Returns the error message for a launch that was called with a dot instead of
+-- a colon, or with grid and block as two separate arguments.
 ---@param call any the receiver
 ---@param colon boolean was the launch called with a colon?
 ---@param grid any
@@ -128,13 +129,14 @@ function mistakes.odd_launch(call, colon, grid, block)
     block == nil and "b" or core.show(block))
 end
 
--- Reports whether a kernel is the library's.
+-- Reports whether a kernel belongs to the library.
 local function is_library(k)
   local from = debug.getinfo(k.func, "S").source
   return core.own_source(from) or from:find "kernels[/%.]" ~= nil
 end
 
--- Returns a line with the arguments of a kernel: types and shapes of tensors.
+-- Returns a line that lists a kernel's arguments. Tensors are listed with type
+-- and shape.
 local function arguments_text(k, args)
   local list = {}
   for i = 1, args.n do
@@ -149,10 +151,11 @@ local function arguments_text(k, args)
     table.concat(list, ", "))
 end
 
---- Returns a sentence that says how many arguments are missing or, if the
--- error is about nil, names the first parameter whose argument is nil. For a
--- kernel of the library, whose lines the error does not show, returns the
--- arguments.
+--- Explains a missing argument. Returns a sentence about the number of
+-- arguments if too few were passed. If the error is about nil, the sentence
+-- names the first parameter whose argument is nil. For a kernel of the library,
+-- returns the list of arguments, because the error does not show the kernel's
+-- source lines.
 ---@param k table
 ---@param args table
 ---@param about_nil boolean
@@ -172,10 +175,11 @@ function mistakes.missing_argument(k, args, about_nil)
   return from:find "kernels[/%.]" and arguments_text(k, args) or nil
 end
 
--- Returns the names of the parameters of kernel k that no instruction uses, as
--- text, and the number of these names. If no argument at all is used, the text
--- is empty and the number 0. cute.partial_ok allows unused tensors. A tensor
--- counts as used if one of its extents that are arguments is used.
+-- Returns the names of the unused parameters of kernel k as text, and the
+-- number of these names. A parameter is unused if no instruction uses it. A
+-- tensor counts as used if an instruction uses one of its dynamic extents, or
+-- if cute.partial_ok was called for it. Returns "" and 0 if no argument is
+-- used.
 local function unused_parameters(k, info)
   local ok, list, names = {}, {}, {}
   for _, m in ipairs(info.mems) do
@@ -197,8 +201,8 @@ local function unused_parameters(k, info)
   return table.concat(list, ", "), #list
 end
 
---- Notes that a kernel of the script has no effect, or does not use all of its
--- arguments.
+--- Emits a note if a kernel of the script has no effect, or if it does not use
+-- all of its arguments.
 ---@param k table
 ---@param program table
 function mistakes.note_traced(k, program)
@@ -225,8 +229,8 @@ end
 -- Traced values
 ---------------------------------------------------------------------------
 
--- Patterns of Lua's own messages about traced values, with the advice to print
--- for each.
+-- Patterns for Lua's error messages about traced values, with the advice for
+-- each.
 local HINTS = {
   {"'for' initial", "a traced start needs `for k in cute.range(lo, hi, step) "
     .. "do`"},
@@ -242,7 +246,8 @@ local HINTS = {
     .. "the key of a plain table: use a tensor, or cute.where"},
 }
 
---- Adds advice to a message of Lua that may be about a traced value.
+--- Appends advice to an error message of Lua if the message is about a traced
+-- value.
 ---@param message string
 ---@return string
 function mistakes.traced(message)
@@ -266,8 +271,8 @@ for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
 local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
   {[")"] = 1, ["]"] = 1, ["}"] = 1}
 
--- Returns the text of one operand of the operator at token i: the left operand
--- if step is -1, the right operand otherwise.
+-- Returns the text of one operand of the operator at token i. Returns the left
+-- operand if step is -1, the right operand if step is 1.
 local function operand(line, list, i, step)
   local depth, j = 0, i + step
   while list[j] do
@@ -275,7 +280,7 @@ local function operand(line, list, i, step)
     local l, r = list[math.min(j, j - step)], list[math.max(j, j - step)]
     if j ~= i + step and depth == 0 and r.name
       and (l.name or CLOSES[l.text]) then
-      -- There is no operator between two operands, so a new statement begins.
+      -- No operator separates these tokens, so a new statement begins here.
       break
     end
     local opens = (step > 0 and OPENS or CLOSES)[text] or 0
@@ -290,8 +295,8 @@ local function operand(line, list, i, step)
   return (line:sub(list[first].from, stop):gsub("%s+$", ""))
 end
 
---- Returns the expression that a line tests if there is exactly one and it is
--- neither a name nor a number.
+--- Returns the condition of the `if` or `while` in a line. Returns nil if the
+-- line has several conditions, or if the condition is a name or a number.
 ---@param info table of debug.getinfo: source and currentline
 ---@return string?
 function mistakes.tested_expression(info)
@@ -314,8 +319,8 @@ function mistakes.tested_expression(info)
   return found
 end
 
---- Returns the message for a test by Lua of a traced value.
----@param name? string of the value, or the tested expression
+--- Returns the error message for a traced value that Lua tests as a condition.
+---@param name? string the value's name, or the condition as text
 ---@param argument boolean is it an argument of the kernel?
 ---@return string
 function mistakes.always_true(name, argument)
@@ -328,8 +333,8 @@ function mistakes.always_true(name, argument)
       or "")
 end
 
---- Returns the message for an iterator that no `for` runs over, such as
--- cute.when(c) as a statement.
+--- Returns the error message for an iterator that is not used in a `for` loop,
+-- such as the statement cute.when(c).
 ---@param what string "cute.when(c)"
 ---@param line? string the script's line with the call
 ---@return string
@@ -354,11 +359,11 @@ end
 -- Names
 ---------------------------------------------------------------------------
 
---- Returns the message for reading a field that a function does not have, as in
--- cute.size.x. (Lua's own message does not name the function.)
+--- Returns the error message for a read of an undefined field of a function,
+-- such as cute.size.x. Lua's own message does not name the function.
 ---@param f function
 ---@param key any
----@param members table<string, any> fields that it has
+---@param members table<string, any> the fields that the function has
 ---@return string
 function mistakes.no_field(f, key, members)
   local names = {}

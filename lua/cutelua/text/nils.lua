@@ -1,20 +1,20 @@
---- Notes on names without a value that a script stores in fields, such as True
--- in {causal = True}. To Lua they are globals that are nil, so that the field
--- stays absent, as if it had not been written.
+--- Emits notes on undefined names that a script stores in table fields, such as
+-- True in {causal = True}. In Lua such a name is a global with the value nil,
+-- so the field is absent.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local tokens = require "cutelua.text.tokens"
 
 local nils = {}
 
--- Constants of other languages, and what to write instead.
+-- Constants of other languages, and the Lua constants to write instead.
 local CONSTANTS = {True = "true", False = "false", None = "nil", NULL = "nil",
                    null = "nil", nullptr = "nil"}
 
 local function field(t, name) return t[name] end
 
--- Returns the names in a Lua text among which the one nearest to `name` is
--- looked for: all except `name`, `key` and keywords.
+-- Returns the candidates for a suggestion in place of `name`: all names in a
+-- Lua text except `name`, `key` and keywords.
 local function names_of(text, name, key)
   local list, seen = {}, {[name] = true, [key] = true}
   for _, token in ipairs(tokens.of(text)) do
@@ -26,10 +26,10 @@ local function names_of(text, name, key)
   return list
 end
 
---- Returns a note for each name that a chunk reads although no local or global
--- has it: constants of other languages such as True and, if the text has a
--- similar name, names whose value is only stored in a field. The chunk has run
--- already, so its globals have their values.
+--- Returns a note for each undefined name that a chunk reads. Constants of
+-- other languages, such as True, always get a note. Other names get a note only
+-- if the chunk stores their value in a field and the text contains a similar
+-- name. The chunk must have run already, so that its globals are defined.
 ---@param chunk function
 ---@param file string the name of the chunk's file
 ---@param text string

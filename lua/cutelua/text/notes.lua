@@ -1,5 +1,5 @@
---- The kinds of notes: behaviour of runs without faults that was probably not
--- intended. cute.lang.kinds has the kinds of faults and errors.
+--- The kinds of notes. A note reports behaviour that is probably not intended
+-- in a run without faults. cute.lang.kinds has the kinds of faults and errors.
 local kinds = require "cute.lang.kinds"
 
 local notes = {}
@@ -10,9 +10,10 @@ local UNLIKELY = "probably a mistake, although it is not a fault"
 local INEXACT = "a result is not exact, because its type cannot hold it"
 local PARTIAL = " cute.partial_ok says that this is intended"
 
---- The rows of notes on runs without faults: {code, what the code means,
--- sentence}. In a sentence, {name} is a field of what the note is about. A row
--- without a sentence belongs to a function of cutelua.text.faults.
+--- The rows of the notes on runs without faults: {code, meaning of the code,
+-- sentence}. {name} in a sentence is replaced by the field `name` of the table
+-- that the note is about. cutelua.text.faults formats the notes whose row has
+-- no sentence.
 notes.ROWS = {
   script = {"note/script/unlikely",
     "the script or the kernel's text does something that is rarely intended"},
@@ -179,8 +180,8 @@ notes.ROWS = {
 }
 
 --- Returns the sentence of a note.
----@param what string key of notes.ROWS
----@param about table what the note is about
+---@param what string a key of notes.ROWS
+---@param about table the values for the sentence
 ---@return string
 function notes.sentence(what, about)
   return kinds.fill({facts = about}, notes.ROWS[what][3])

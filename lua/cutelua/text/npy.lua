@@ -1,9 +1,10 @@
---- Reads and writes NumPy .npy files of versions 1 to 3, little endian.
+--- Reads and writes NumPy .npy files of versions 1 to 3 in little-endian order.
 --
 -- An array is {dtype = "f32", shape = {M, K}, fortran = false, bytes = ...}.
--- `bytes` are the elements in file order: in C order the last index varies
--- fastest, with `fortran` the first. Nothing is converted. `npy.read` returns
--- nil and one sentence if it cannot use a file.
+-- `bytes` contains the elements in the order of the file, without conversion.
+-- In C order the last index varies fastest; with `fortran` the first index
+-- varies fastest. `npy.read` returns nil and one sentence if a file cannot be
+-- read.
 local core = require "cute.core"
 local output = require "cutelua.text.output"
 local sign = require "cute.lang.signature"
@@ -12,21 +13,21 @@ local npy = {}
 
 local MAGIC = "\x93NUMPY"
 local MAX_HEADER = 1 << 20  -- bytes
-local MAX_RANK = 64         -- NumPy's limit
--- Bytes to read at a time from an input of unknown size.
+local MAX_RANK = 64         -- NumPy's limit on the number of modes
+-- The number of bytes per read from an input of unknown size.
 local PIECE = 1 << 24
 
--- For each NumPy type description (descr) without its byte order: the name of
--- the type in cute, and the bytes of an element.
+-- The types that NumPy has: {type description (descr) without byte order, name
+-- in cute, bytes per element}.
 local TYPES = {
   {"b1", "boolean", 1}, {"i1", "i8", 1}, {"u1", "u8", 1},
   {"i2", "i16", 2}, {"u2", "u16", 2}, {"i4", "i32", 4}, {"u4", "u32", 4},
   {"i8", "i64", 8}, {"u8", "u64", 8}, {"f2", "f16", 2}, {"f4", "f32", 4},
   {"f8", "f64", 8}, {"c16", "complex_f64", 16},
 }
--- Types that NumPy does not have, with the descr that ml_dtypes 0.6.0 writes
--- for them. Several types have the same descr, so the reader must say which
--- type the bytes represent.
+-- The types that NumPy does not have, with the descr that ml_dtypes 0.6.0
+-- writes for them. Several types have the same descr, so the caller must
+-- specify the type.
 local BY_READER = {
   {"V2", "bf16", 2}, {"V1", "e4m3", 1}, {"f1", "e5m2", 1}, {"V1", "ue8m0", 1},
 }
@@ -43,8 +44,9 @@ end
 
 -- ---- the header: a Python dict in a line of text ----
 
--- Parses the value at position `at`. Returns a string as {text}, True and False
--- as booleans, a tuple or list as its text; and the position after the value.
+-- Parses the Python value at position `at`. Returns the value and the position
+-- after it. A string is returned as {text}, True and False as booleans, and a
+-- tuple or list as its text.
 local function parse_value(text, at)
   local _, to, _, inside = text:find("^(['\"])([^'\"\\]*)%1", at)
   if to then return {inside}, to end
@@ -57,7 +59,7 @@ local function parse_value(text, at)
   if to then return text:sub(at, to), to end
 end
 
--- Parses the text of a Python dictionary, {key: value, ...}, to a table.
+-- Converts the text of a Python dictionary, {key: value, ...}, to a table.
 -- Returns nil for any other text.
 local function parse_dict(text)
   local inside = text:match "^%s*{(.*)}%s*$"
@@ -74,9 +76,9 @@ local function parse_dict(text)
   return dict
 end
 
--- Returns the element type of a file whose header gives the type description
--- `descr`: the first of `names` that ml_dtypes describes like this. Returns nil
--- and a reason if no name fits.
+-- Returns the element type of a file whose header contains the type description
+-- `descr`. Chooses the first type in `names` for which ml_dtypes writes this
+-- descr. Returns nil and a reason if there is none.
 local function type_by_reader(descr, base, names)
   for _, name in ipairs(names) do
     local t = by_name[tostring(name)]
@@ -108,18 +110,18 @@ local function parse_descr(descr, names)
   return t
 end
 
--- Returns the types that the reader of a file may expect, as a list.
+-- Returns the element types that the caller expects, as a list.
 local function expected(dtype)
   return type(dtype) == "table" and dtype or {dtype}
 end
 
--- Parses the text of a tuple, "()", "(3,)" or "(2, 3)", to a list of extents.
--- Returns nil for any other text.
+-- Converts the text of a Python tuple, such as "()", "(3,)" or "(2, 3)", to a
+-- list of extents. Returns nil for any other text.
 local function parse_shape(text)
   local inside, shape = text:match "^%((.*)%)$", {}
   if not inside then return nil end
   if not inside:find "%S" then return shape end
-  -- Without a comma, the text is a number in parentheses and not a tuple.
+  -- Without a comma, the text is a parenthesized number, not a tuple.
   if not inside:find "," then return nil end
   for item in (inside:gsub(",%s*$", "") .. ","):gmatch "([^,]*)," do
     local x = math.tointeger(tonumber(item:match "^%s*(%d+)L?%s*$"))
@@ -129,8 +131,8 @@ local function parse_shape(text)
   return shape
 end
 
--- Returns the number of elements of an array, or nil if this number or a stride
--- does not fit in 63 bits.
+-- Returns the number of elements of an array. Returns nil if this number or a
+-- stride exceeds 63 bits.
 local function count(shape)
   local n, empty = 1, false
   for _, extent in ipairs(shape) do
@@ -141,8 +143,8 @@ local function count(shape)
   return empty and 0 or n
 end
 
--- Returns where the header's text is in the first bytes of a file: its start
--- and its length.
+-- Returns the position and the length of the header's text in the first bytes
+-- of a file. Returns nil and a reason if the bytes are not a .npy header.
 local function header_range(bytes)
   if bytes:sub(1, 6) ~= MAGIC then
     return nil, "is not a .npy file (it does not start with \\x93NUMPY)"
@@ -173,11 +175,11 @@ local function broken(text)
   return "has a broken header: " .. core.visible(cut)
 end
 
---- Parses the header in the first bytes of a file (the whole header, at most 1
--- MiB, must be there).
+--- Parses the header of a .npy file. `bytes` must contain the whole header,
+-- which has at most 1 MiB.
 ---@param bytes string
----@param dtype? string|string[] the expected type: bf16 and 8-bit floats, which
--- NumPy does not have, are recognized only by it
+---@param dtype? string|string[] the expected type; bf16 and 8-bit floats, which
+-- NumPy does not have, are recognized only if it is given
 ---@return table? array without its bytes, integer|string offset or message
 function npy.header(bytes, dtype)
   local from, length = header_range(bytes)
@@ -222,7 +224,7 @@ local function check_shape(shape)
   end
 end
 
---- Returns the bytes of a .npy file's header (version 1, or 2 if it is long).
+--- Returns the header of a .npy file. The version is 1, or 2 for a long header.
 ---@param dtype string a name such as "f32"
 ---@param shape integer[]
 ---@param fortran boolean?
@@ -275,9 +277,9 @@ local function check_wanted(array, opt)
 end
 
 -- Reads n bytes from file f, or fewer at the end of the file. Returns nil and a
--- reason on failure. With `sized`, the size of the input is known, and memory
--- is allocated once. A pipe has no known size; its header may name any size, so
--- memory grows with the bytes that arrive.
+-- reason on failure. `sized` means that the size of the input is known, so the
+-- memory is allocated at once. The size of a pipe is unknown and its header may
+-- be wrong, so the memory grows with the bytes that arrive.
 local function read_bytes(f, n, sized)
   local pieces, left = {}, n
   while left > 0 do
@@ -295,8 +297,8 @@ local function read_bytes(f, n, sized)
   return bytes
 end
 
--- Returns the first bytes of f, which contain the whole header, or nil and a
--- reason.
+-- Reads the first bytes of f, up to the end of the header. Returns nil and a
+-- reason on failure.
 local function read_header(f)
   local head, why = read_bytes(f, 12)
   if not head then return nil, why end
@@ -321,7 +323,7 @@ local function read_open(f, opt)
   local early = head:sub(from)
   local here = f:seek()
   local size = here and f:seek "end"
-  -- A device file may report a size of 0 although it has data.
+  -- A device file may report a size of 0 although it contains data.
   local sized = size and size > 0
   if sized then
     f:seek("set", here)
@@ -343,7 +345,8 @@ local function read_open(f, opt)
   return array
 end
 
--- Only the tensor contains the elements of an array.
+-- The metatable of arrays. It raises an error for an index that is a number,
+-- because only the tensor gives access to the elements.
 local Array = {}
 
 function Array.__index(_, key)
@@ -353,12 +356,12 @@ function Array.__index(_, key)
   end
 end
 
---- Reads a file, also a pipe or a device. bf16, e4m3, e5m2 and ue8m0, which
--- ml_dtypes writes as '<V2', '<V1', '<f1' and '<V1', are recognized only by
--- `dtype`.
+--- Reads a file. The path may also name a pipe or a device. The types bf16,
+-- e4m3, e5m2 and ue8m0 are recognized only if `dtype` is given. ml_dtypes
+-- writes them as '<V2', '<V1', '<f1' and '<V1'.
 ---@param path string
 ---@param opt? {dtype: string|string[]?, shape: integer[]?} the expected array;
--- an extent of -1 matches any
+-- an extent of -1 matches any extent
 ---@return table? array, string? message
 function npy.read(path, opt)
   local f <close>, why = core.open_input(path)
@@ -373,7 +376,7 @@ function npy.read(path, opt)
   return setmetatable(array, Array)
 end
 
---- Returns the bytes of a .npy file.
+--- Returns the contents of a .npy file for an array.
 ---@param array table {dtype: string, shape: integer[], fortran: boolean?,
 -- bytes: string}
 ---@return string
@@ -390,7 +393,8 @@ function npy.text(array)
   return header .. array.bytes
 end
 
---- Writes a .npy file: writes a temporary file, which then replaces the file.
+--- Writes a .npy file. Writes a temporary file first, and then replaces the
+-- file.
 ---@param path string
 ---@param array table {dtype: string, shape: integer[], fortran: boolean?,
 -- bytes: string}
@@ -410,14 +414,15 @@ function npy.strides(array)
   for i = 1, #shape do
     local mode = array.fortran and i or #shape + 1 - i
     strides[mode] = step
-    -- An extent of 0 would make all further strides 0.
+    -- An extent of 0 would make all following strides 0.
     step = step * math.max(shape[mode], 1)
   end
   return strides
 end
 
---- Makes a tensor over a host buffer with the array's elements in file order.
--- Coordinates mean the same as in NumPy, for C and Fortran order.
+--- Returns a tensor over a host buffer that contains the array's elements in
+-- the order of the file. A coordinate selects the same element as in NumPy, in
+-- C and Fortran order.
 ---@param array table
 ---@return userdata tensor, userdata buffer
 function npy.tensor(array)
@@ -429,9 +434,9 @@ function npy.tensor(array)
   return cute.make_tensor(buffer, layout), buffer
 end
 
---- Makes an array of a host buffer whose elements are in C or Fortran order. If
--- NumPy does not have the type, such as bf16, the elements are converted to
--- f32.
+--- Returns an array with the elements of a host buffer, which are in C or
+-- Fortran order. The elements are converted to f32 if NumPy does not have their
+-- type, such as bf16.
 ---@param buffer userdata
 ---@param shape integer[]
 ---@param fortran boolean?

@@ -1,12 +1,12 @@
---- Archives of arrays, .npz files: ZIP archives of .npy files.
+--- Reads and writes .npz files, which are ZIP archives of .npy files.
 --
 --     local arrays = cute.npz.read "weights.npz"
 --     local W = cute.npy.tensor(arrays.W)
 --     cute.npz.write("out.npz", {W = arrays.W}, {compress = true})
 --
--- An array is a table as in cute.npy. Members may be stored or deflated, also
--- in archives of more than 4 GiB (ZIP64). The checksum of each member is
--- verified.
+-- An array is a table as in cute.npy. Members may be stored or deflated.
+-- Archives of more than 4 GiB (ZIP64) are supported. npz.read verifies the
+-- checksum of each member.
 local core = require "cute.core"
 local npy = require "cutelua.text.npy"
 local output = require "cutelua.text.output"
@@ -14,14 +14,14 @@ local sign = require "cute.lang.signature"
 
 local npz = {}
 
--- The largest size of the end record with its comment.
+-- The maximum size of the end record with its comment, in bytes.
 local TAIL = 22 + 0xffff
 local FULL16, FULL32 = 0xffff, 0xffffffff
 local MOST_MEMBERS = 1000000
 local MOST_DIRECTORY = 1 << 28  -- bytes
 
--- Returns the n bytes of file f that begin at position `at`; nil if the file
--- does not have all of them.
+-- Returns n bytes of file f from position `at`. Returns nil if the file is
+-- shorter.
 local function bytes_at(f, at, n)
   if at < 0 or not f:seek("set", at) then return nil end
   local bytes = n == 0 and "" or f:read(n)
@@ -29,13 +29,13 @@ local function bytes_at(f, at, n)
 end
 
 -- Finds the central directory of a ZIP file f of `size` bytes. Returns its
--- position, its size in bytes, and the number of the archive's members; nil
--- and a reason if there is no valid end record.
+-- position, its size in bytes, and the number of members. Returns nil and a
+-- reason if the file has no valid end record.
 local function find_directory(f, size)
   local from = math.max(0, size - TAIL)
   local tail, at = bytes_at(f, from, size - from), nil
-  -- An archive's end record is the last one whose comment ends where the file
-  -- ends.
+  -- The end record is the last one in the file whose comment ends at the end of
+  -- the file.
   for i = #tail - 21, 1, -1 do
     if tail:sub(i, i + 3) == "PK\5\6"
       and i + 21 + ("<I2"):unpack(tail, i + 20) == #tail then
@@ -58,9 +58,9 @@ local function find_directory(f, size)
   return place, bytes, count
 end
 
--- Replaces the sizes and the position of member m that do not fit in 32 bits
--- by those in the field of ZIP64, which is one of its extra fields `extra`.
--- Returns m, or nil and a reason if a field is broken.
+-- Reads the sizes and the position of member m that exceed 32 bits from the
+-- extra field of ZIP64. `extra` contains the member's extra fields. Returns m,
+-- or nil and a reason if a field is invalid.
 local function read_zip64(m, extra)
   local at = 1
   while at + 3 <= #extra do
@@ -78,8 +78,9 @@ local function read_zip64(m, extra)
   return m
 end
 
--- Parses the record of a member at position `at` of the central directory.
--- Returns the member and the position of the next record, or nil and a reason.
+-- Parses the central directory record of a member at position `at` of text.
+-- `place` is the file position of the directory. Returns the member and the
+-- position of the next record, or nil and a reason.
 local function read_member(text, at, place)
   local here = ("has a broken record at byte %d"):format(place + at - 1)
   if text:sub(at, at + 3) ~= "PK\1\2" or at + 45 > #text then
@@ -99,8 +100,8 @@ local function read_member(text, at, place)
   return m, stop
 end
 
--- Returns a list of the members that the central directory of file f
--- describes; nil and a reason if the directory is not valid.
+-- Returns the members in the central directory of file f, as a list. Returns
+-- nil and a reason if the directory is invalid.
 local function members(f, size)
   local place, bytes, count = find_directory(f, size)
   if not place then return nil, bytes end
@@ -118,8 +119,8 @@ local function members(f, size)
   return list
 end
 
--- Returns the uncompressed bytes of member m, or nil and the reason why they
--- cannot be read.
+-- Returns the uncompressed contents of member m. Returns nil and a reason if
+-- they cannot be read.
 local function unpacked(f, m)
   if m.flags & 1 ~= 0 then return nil, "is encrypted" end
   if m.method ~= 0 and m.method ~= 8 then
@@ -144,7 +145,7 @@ local function unpacked(f, m)
   return bytes
 end
 
--- Returns the array of a member, or nil and a reason.
+-- Returns the array that a member contains, or nil and a reason.
 local function array_of(f, m, dtype)
   local bytes, why = unpacked(f, m)
   if not bytes then return nil, why end
@@ -188,10 +189,10 @@ local function read_open(f, opt)
   return arrays
 end
 
---- Reads the arrays of an archive by name. Members that are not .npy files are
--- ignored. dtype is the expected type of arrays whose file does not name it
--- (cute.npy.read), or a table of such types by name; names lists the arrays to
--- read.
+--- Reads the arrays of an archive. Returns a table of arrays by name. Members
+-- that are not .npy files are ignored. opt.dtype is the expected element type,
+-- or a table of types by name, for types that the file does not name (see
+-- cute.npy.read). opt.names lists the arrays to read.
 ---@param path string
 ---@param opt? {dtype: string|table<string, string>?, names: string[]?}
 ---@return table<string, table>? arrays, string? message
@@ -208,10 +209,11 @@ function npz.read(path, opt)
   return arrays
 end
 
--- Returns three texts or numbers for the headers of member m: the fields that
--- its local and its central header share, the extra field of ZIP64 with the
--- numbers that need more than 32 bits and, if with_place is true, the value of
--- the field for m's position.
+-- Returns three values for the headers of member m. The first is the text that
+-- the local and the central header share. The second is the extra field of
+-- ZIP64, with the numbers that exceed 32 bits; it is "" if there is none. The
+-- third is the value for the position field, and is present only if with_place
+-- is true.
 local function shared_fields(m, with_place)
   local extra = ""
   local function small(n)
@@ -222,21 +224,22 @@ local function shared_fields(m, with_place)
   local size, packed = small(m.size), small(m.packed)
   local place = with_place and small(m.at)
   if extra ~= "" then extra = ("<I2I2"):pack(1, #extra) .. extra end
-  -- The fields before the checksum: version, flags (names are in UTF-8),
-  -- compression method, time and date (1980-01-01).
+  -- The fields up to the file size are: version, flags (UTF-8 names),
+  -- compression method, time and date (1980-01-01), checksum.
   local head = ("<I2I2I2I2I2I4I4I4I2I2"):pack(extra == "" and 20 or 45, 1 << 11,
     m.method, 0, 33, m.crc, packed, size, #m.name, #extra)
   return head, extra, place
 end
 
--- Returns the bytes at the end of an archive: the central directory of the
--- members in `list`, which begins at byte `at`, and the end records.
+-- Returns the end of an archive as text. It consists of the central directory
+-- of the members in `list` and the end records. The directory begins at byte
+-- `at`.
 local function directory(list, at)
   local out, bytes = {}, 0
   for i, m in ipairs(list) do
     local head, extra, place = shared_fields(m, true)
-    -- The numbers are: length of the comment, disk, internal attributes,
-    -- external attributes, offset.
+    -- The numbers are: comment length, disk number, internal attributes,
+    -- external attributes, position.
     out[i] = "PK\1\2" .. ("<I2"):pack(3 << 8 | 45) .. head
       .. ("<I2I2I2I4I4"):pack(0, 0, 0, 0x1a4 << 16, place) .. m.name .. extra
     bytes = bytes + #out[i]
@@ -266,11 +269,11 @@ local function check_names(arrays)
   return names
 end
 
---- Writes arrays by name. A temporary file is written first, and then replaces
--- the file.
+--- Writes arrays to an archive. Writes a temporary file first, and then
+-- replaces the file.
 ---@param path string
----@param arrays table<string, table> name = {dtype =, shape =, fortran =,
--- bytes =}
+---@param arrays table<string, table> name = {dtype =, shape =, fortran =, bytes
+-- =}
 ---@param opt? {compress: boolean?} compress: deflate the members
 ---@return boolean? ok, string? message
 function npz.write(path, arrays, opt)

@@ -4,7 +4,8 @@ local files = require "cute.lang.files"
 
 local output = {}
 
---- Seconds for which a write waits for the reader of a named pipe.
+--- The maximum number of seconds that a write waits for the reader of a named
+-- pipe.
 output.PATIENCE = 30
 
 local function refuse(path, why)
@@ -12,9 +13,9 @@ local function refuse(path, why)
     (why:gsub("^.*: ", "")))
 end
 
--- Reports whether a path is written in place, without a temporary file. This
--- holds for devices, pipes, and the descriptors of this process in /dev and
--- /proc, even if a descriptor such as /dev/stdout is a plain file.
+-- Reports whether a path is written directly, without a temporary file. This
+-- holds for devices, pipes and all paths in /dev and /proc. A descriptor such
+-- as /dev/stdout is written directly even if it is a regular file.
 local function is_stream(path)
   local kind = core.file_kind(path)
   return kind == "pipe" or kind == "device" or path:find "^/dev/"
@@ -35,9 +36,9 @@ local function write_straight(path, ...)
   return refuse(path, why)
 end
 
--- Writes to the file that open_aside opened and moves it to its target; returns
--- nil and a reason on failure. The close variable removes the temporary file on
--- every exit, including errors.
+-- Writes to the temporary file that open_aside opened, and renames it to its
+-- target. Returns nil and a reason on failure. The to-be-closed variable
+-- removes the temporary file on every exit, including errors.
 local function fill(f, aside, target, ...)
   local _ <close> = setmetatable({}, {__close = function()
     if io.type(f) == "file" then f:close() end
@@ -53,8 +54,8 @@ local function open_aside(path, private)
   return core.open_aside(path, private)
 end
 
---- Returns the text of a plain file. Devices and pipes, which may never end,
--- are rejected.
+--- Returns the contents of a regular file. Rejects devices and pipes, because
+-- they may be endless.
 ---@param path string
 ---@param most integer limit in bytes
 ---@return string? text, string? message
@@ -72,13 +73,13 @@ function output.read_plain(path, most)
   return text
 end
 
---- Reports whether a file with this name can be written. Programs call it
--- before long work.
+--- Reports whether a file can be written. Programs call this function before
+-- long work.
 ---@param path string
 ---@return boolean? ok, string? message
 function output.writable(path)
-  -- A pipe is assumed to be writable: a test would open it, and this would wait
-  -- for its reader.
+  -- A pipe is assumed to be writable. A test would have to open the pipe, and
+  -- would block until it has a reader.
   if core.file_kind(path) == "pipe" then return true end
   if is_stream(path) then
     local f <close>, why = io.open(path, "ab")
@@ -100,20 +101,20 @@ local function write_aside(path, private, ...)
   return true
 end
 
---- Writes a whole file. It writes a temporary file first and then renames it,
--- so an existing file stays unchanged if anything fails. The file keeps its
--- mode. If the path is a symbolic link of this user, its target is replaced.
--- Pipes and devices are written in place.
+--- Writes a whole file. Writes a temporary file first and then renames it, so
+-- that a failure leaves the existing file unchanged. The file's mode is kept.
+-- If the path is a symbolic link of the current user, the link's target is
+-- replaced. Pipes and devices are written directly.
 ---@param path string
----@param ... string the bytes, in pieces
+---@param ... string the contents, in pieces
 ---@return boolean? ok, string? message
 function output.write_file(path, ...)
   if is_stream(path) then return write_straight(path, ...) end
   return write_aside(path, false, ...)
 end
 
---- Writes a plain file that only this user may read, in the manner of
--- write_file. Pipes and devices are rejected.
+--- Writes a regular file that only the current user may read. Writes like
+-- write_file, but rejects pipes and devices.
 ---@param path string
 ---@param ... string
 ---@return boolean? ok, string? message
@@ -122,7 +123,7 @@ function output.write_private(path, ...)
   return write_aside(path, true, ...)
 end
 
---- Writes to a file, or to standard output if path is nil or "-".
+--- Writes to a file. Writes to standard output if path is nil or "-".
 ---@param path string?
 ---@param ... string
 ---@return boolean? ok, string? message

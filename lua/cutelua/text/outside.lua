@@ -1,12 +1,12 @@
---- Advice on an access outside of a tensor: whether two coordinates, or two
--- axes of the grid or of the blocks, are exchanged, and where a wrong index
--- comes from. The simulator reports how far the coordinates of the access's
--- line reach (field `reach`, see cute.lang.simreport).
+--- Gives advice on out-of-bounds accesses. It reports whether two coordinates
+-- or two axes of the grid or block are probably swapped, and where a wrong
+-- index comes from. The simulator reports the largest coordinates that the
+-- access's line computes (field `reach`, see cute.lang.simreport).
 local simreport = require "cute.lang.simreport"
 
 local outside = {}
 
--- Returns the coordinate of a fault as a list of numbers.
+-- Returns the coordinates of the faulting access as a list of numbers.
 local function coordinate(r)
   if not r.facts.extent then return {r.offset} end
   local list = {}
@@ -14,7 +14,7 @@ local function coordinate(r)
   return list
 end
 
--- Reports whether all coordinates of a list are known, and inside the extents.
+-- Reports whether all coordinates of a list are known and within the extents.
 local function fits(list, extents)
   for k, n in ipairs(extents) do
     if not list or not list[k] or list[k] < 0 or list[k] >= n then
@@ -24,15 +24,17 @@ local function fits(list, extents)
   return true
 end
 
--- Reports whether coordinates depend on both axis x and axis y of an index.
+-- Reports whether the coordinates depend on both axis x and axis y of the index
+-- named `index` ("thread" or "block").
 local function has_both(modes, index)
   local mask = 0
   for _, m in ipairs(modes) do mask = mask | m[index] end
   return mask & 3 == 3
 end
 
--- Returns the axes x and y of the grid or block, if their exchange would move
--- all coordinates inside the tensor: "the axes of the grid, 3 x 4".
+-- Returns the text "the axes x and y of the grid, 3 x 4" if swapping these axes
+-- would move all accesses inside the tensor. Checks the block first, then the
+-- grid. Returns nil otherwise.
 local function exchanged_axes(t, extents)
   local function text(what, size)
     return ("the axes x and y of the %s, %d x %d"):format(what, size[1],
@@ -48,8 +50,9 @@ local function exchanged_axes(t, extents)
   end
 end
 
--- Reports whether the two coordinates of a line look exchanged: one reaches
--- exactly the end of the other mode. at: the fault's coordinate.
+-- Reports whether the two coordinates of a line are probably swapped. This
+-- holds if the maximum of one coordinate is exactly the last index of the other
+-- mode. at: the coordinates of the faulting access.
 local function exchanged_modes(most, extents, at)
   if #extents ~= 2 or extents[1] == extents[2] then return false end
   for k = 1, 2 do
@@ -65,8 +68,7 @@ end
 -- Returns extents as text: "48 x 64".
 local function size(list) return table.concat(list, " x ") end
 
---- Returns advice on an access outside of a tensor, nil if nothing special is
--- known.
+--- Returns advice on an out-of-bounds access. Returns nil if there is none.
 ---@param r table an element of report.reports
 ---@return string?
 function outside.advice(r)

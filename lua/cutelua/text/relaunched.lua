@@ -1,13 +1,14 @@
---- Notes on launches that add the same sums to an output again: the inputs are
--- those of an earlier launch, and nothing cleared the output in between. Only
--- outputs to which atomics add loaded elements are compared.
+--- Emits a note if a launch adds the same sums to an output a second time. This
+-- is the case if the inputs equal those of the previous launch, and the output
+-- was not cleared in between. Only outputs to which atomics add loaded elements
+-- are checked.
 local core = require "cute.core"
 local simreport = require "cute.lang.simreport"
 local words = require "cute.lang.report"
 
 local relaunched = {}
 
--- Returns a hash of those arguments values[n] for which is(n) is true.
+-- Returns a hash of the arguments values[n] for which is(n) is true.
 local function hash_of(values, is)
   local sum = 1
   for n, v in ipairs(values) do
@@ -23,14 +24,16 @@ local function hash_of(values, is)
   return sum
 end
 
--- Each program's last launch: {inputs, before, after, line}: hashes of its
--- inputs and of its outputs before and after the launch; the script's line.
+-- The last launch of each program: {inputs, before, after, place}. inputs: a
+-- hash of the inputs. before, after: hashes of the outputs before and after the
+-- launch. place: the line of the script that launches it.
 local last = setmetatable({}, {__mode = "k"})
 
---- Begins to observe a launch on the simulator. Returns a function that must be
--- called with the report after the launch, or nil.
+--- Hashes the arguments before a launch on the simulator. Returns a function to
+-- call with the report after the launch. Returns nil if the program has no
+-- outputs to check.
 ---@param program table
----@param values table[] the arguments, as core.sim_run gets them
+---@param values table[] the arguments, in the form that core.sim_run takes
 ---@return function?
 function relaunched.relaunched(program, values)
   program.added = program.added or core.lint_added(program.fn)

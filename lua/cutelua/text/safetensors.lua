@@ -1,6 +1,6 @@
---- Reads and writes tensors of safetensors files: 8 bytes with the header's
--- length n, n bytes of JSON {name = {dtype, shape, data_offsets = {from, to}}},
--- then the data (the format of Hugging Face's safetensors 0.8).
+--- Reads and writes safetensors files, the format of Hugging Face's safetensors
+-- 0.8. A file consists of the header's length in 8 bytes, the header, and the
+-- data. The header is JSON: {name = {dtype, shape, data_offsets = {from, to}}}.
 --
 --     local f = cute.safetensors.open {"model-1.safetensors",
 --                                      "model-2.safetensors"}
@@ -8,7 +8,7 @@
 --     cute.safetensors.write("out.safetensors", {w = w})
 --
 -- Only the headers are kept in memory. f:tensor maps a tensor's data, and reads
--- it only if the system cannot map it.
+-- the data only if the system cannot map it.
 local core = require "cute.core"
 local cute = require "cute"
 local json = require "cutelua.text.json"
@@ -34,13 +34,14 @@ end
 
 local function is_size(x) return math.type(x) == "integer" and x >= 0 end
 
--- Returns where the entry of this name begins in a header, as text.
+-- Returns the position of a tensor's entry in the header as text: " (byte 10)".
 local function position(header, name)
   local at = header:find('"' .. name .. '"', 1, true)
   return at and (" (byte %d)"):format(at + 7) or ""
 end
 
--- Checks one entry of the header; `size` is the number of bytes of data.
+-- Raises an error if one entry of the header is invalid. `size` is the number
+-- of bytes of the data.
 local function check(path, header, name, e, size)
   local what = core.visible(name) .. position(header, name)
   local shape = type(e) == "table" and e.shape
@@ -69,8 +70,8 @@ local function check(path, header, name, e, size)
   end
 end
 
--- Checks that the entries cover all `size` bytes of data, without overlap. The
--- data begins at byte `from` of the file.
+-- Raises an error unless the entries cover all `size` bytes of the data without
+-- overlap. The data begins at byte `from` of the file.
 local function check_cover(path, entries, from, size)
   local list, at = {}, 0
   for name, e in pairs(entries) do
@@ -93,7 +94,7 @@ local function check_cover(path, entries, from, size)
   end
 end
 
--- Returns the tensors' entries and the metadata of a header.
+-- Parses a header. Returns the tensors' entries and the metadata.
 local function parse(path, header)
   if header:sub(1, 1) ~= "{" then
     fail(path, "not a safetensors file: its header begins with %s at byte 8, "
@@ -117,7 +118,7 @@ local function parse(path, header)
   return entries, metadata or {}
 end
 
--- Adds the tensors of one file to self.
+-- Adds the tensors and the metadata of one file to self.
 local function add(self, path)
   local f, why = core.open_input(path)
   if not f then fail(path, "%s", why) end
@@ -152,18 +153,18 @@ end
 local Files = {}
 Files.__index = Files
 
---- Opens files. Raises an error if one is not a valid safetensors file, or if
--- two files have tensors of the same name.
+--- Opens files. Raises an error if a file is not valid safetensors, or if two
+-- files contain tensors of the same name.
 ---@param paths string[]
----@return table files with the fields `entries`, tensors by name, and
--- `metadata`, strings by name
+---@return table files with the fields `entries` (the tensors by name) and
+-- `metadata` (the strings by name)
 function safetensors.open(paths)
   local files = setmetatable({entries = {}, metadata = {}}, Files)
   for _, path in ipairs(paths) do add(files, path) end
   return files
 end
 
--- Raises the error for a name that no file has.
+-- Raises the error for a tensor name that no file contains.
 local function no_tensor(entries, name)
   local names = {}
   for n in pairs(entries) do names[#names + 1] = n end
@@ -186,7 +187,7 @@ function Files:tensor(name)
 end
 
 -- Returns the shape of a tensor as a list, and its elements in row-major order
--- as bytes.
+-- as a string of bytes.
 local function contents(name, t)
   local shape = cute.shape(t)
   shape = type(shape) == "table" and shape or {shape}
@@ -211,8 +212,8 @@ local function contents(name, t)
   return shape, buffer:bytes()
 end
 
--- Returns names in the order of their data: wide types come first, so that
--- every tensor is aligned.
+-- Returns the names of the tensors in the order of their data. Wide types come
+-- first, so that every tensor is aligned.
 local function ordered(tensors)
   local names = {}
   for name, t in pairs(tensors) do
@@ -231,9 +232,9 @@ local function ordered(tensors)
   return names
 end
 
---- Writes tensors by name: their elements in row-major order, whatever their
--- strides and device. A temporary file is written first, and then replaces the
--- file.
+--- Writes tensors to a file. The elements are written in row-major order, for
+-- any strides and device of the tensor. Writes a temporary file first, and then
+-- replaces the file.
 ---@param path string
 ---@param tensors table<string, any>
 ---@param metadata? table<string, string>

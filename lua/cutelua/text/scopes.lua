@@ -1,4 +1,4 @@
---- Finds the locals that are visible at a place of a Lua text.
+--- Finds the local variables that are visible at a position of a Lua text.
 local tokens = require "cutelua.text.tokens"
 
 local scopes = {}
@@ -7,9 +7,9 @@ local OPENS = {["do"] = true, ["then"] = true, ["repeat"] = true}
 local CLOSES = {["end"] = true, ["until"] = true, ["elseif"] = true,
                 ["else"] = true}
 
---- Returns the offset of the declaration of a local that is visible at an
--- offset: locals, parameters, and variables of `for`.
----@param list table[] of cutelua.text.tokens.of
+--- Returns the offset where a local variable that is visible at an offset is
+-- declared. Parameters and the variables of `for` loops count as locals.
+---@param list table[] the tokens, from cutelua.text.tokens.of
 ---@param name string
 ---@param offset integer
 ---@return integer?
@@ -17,7 +17,7 @@ function scopes.declaration(list, name, offset)
   local open, waiting = {{}}, nil
   local i = 1
   local function declare(scope, stop)
-    -- Declares the names before token `stop`, such as those of `local a
+    -- Declares the names before the token `stop`, such as a and b in `local a
     -- <const>, b`.
     while list[i] and list[i].text ~= stop do
       local t = list[i]
@@ -64,9 +64,9 @@ function scopes.declaration(list, name, offset)
   end
 end
 
---- Returns a function of a line's number and a name, which reports whether a
--- local of that name is visible at the beginning of the line. The tokens of the
--- text are found once, by the first call.
+--- Returns a function that reports whether a local variable is visible at the
+-- beginning of a line. Its arguments are the line number and the variable's
+-- name. Its first call tokenizes the text.
 ---@param lines string[]
 ---@return fun(n: integer, name: string): boolean
 function scopes.visible(lines)

@@ -1,6 +1,6 @@
---- Notes on variables outside of a kernel that its function assigns, although
--- a local of the kernel was probably meant. Lua runs the function once, to
--- trace it, so such an assignment takes place once, on the host.
+--- Emits a note if a kernel's function assigns a variable outside the kernel,
+-- where a local of the kernel was probably meant. Lua runs the function once,
+-- to trace it, so such an assignment runs once, on the host.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local words = require "cute.lang.report"
@@ -8,17 +8,23 @@ local at = require "cute.lang.simreport".at
 
 local strays = {}
 
--- A variable outside of a kernel that the kernel's function assigns: a local
--- of the script that holds a number, or a global that has no value yet. func:
--- the kernel's function. n: the index of func's upvalue, which is the local or
--- _ENV. A local also has use: how func uses it (bytecode.upvalues); before:
--- the number; changed: whether the trace assigned the local. A global also has
--- env: the table of globals; key: its name.
+-- A variable outside a kernel that the kernel's function assigns. It is a local
+-- of the script that holds a number, or a global without a value.
+--
+-- func: the kernel's function. n: the index of func's upvalue, which is the
+-- local or _ENV. name: the variable's name.
+--
+-- A local also has the following fields. use: how func uses it (see
+-- bytecode.upvalues). before: its value before the trace. changed: whether the
+-- trace assigned it.
+--
+-- A global also has the following fields. env: the table of globals. key: its
+-- name.
 local Stray = {}
 Stray.__index = Stray
 
--- Returns a Stray for each variable outside of func that func assigns, perhaps
--- by mistake: locals that hold numbers, and globals without a value.
+-- Returns a Stray for each variable outside func that func assigns: locals that
+-- hold numbers and globals without a value.
 local function candidates(func)
   local list = {}
   local function add(stray)
@@ -51,19 +57,20 @@ local UNSEEN = "'%s' is a local of the script, which keeps its value: what the "
   .. "threads assign to it does not reach the script; count in a tensor by "
   .. "cute.arch.atomic_add"
 
--- Returns the note on the global that the kernel assigned; nil if its value is
--- a table, function or string, which may be shared on purpose. The value may
--- be nil again, because branches restore what they change.
+-- Returns the note on a global that the kernel assigned. Returns nil if its
+-- value is a table, function or string, because such values may be shared on
+-- purpose. The value may be nil, because traced branches restore the variables
+-- that they assign.
 function Stray:global()
   local kind = type(rawget(self.env, self.key))
   local shared = kind == "table" or kind == "function" or kind == "string"
   return not shared and SHARES or nil
 end
 
--- Returns the note on the local of the script that the kernel assigned, or nil.
--- Traced loops and branches restore the number of a local that they carry, so
--- the field `changed` records that the trace assigned the local. The assignment
--- is not a mistake if the kernel also uses the assigned number.
+-- Returns the note on a local of the script that the kernel assigned, or nil.
+-- Traced loops and branches restore the locals that they assign, so the value
+-- alone does not show the assignment. The field `changed` records the
+-- assignment. There is no note if the kernel also reads the assigned number.
 function Stray:outer()
   local _, now = debug.getupvalue(self.func, self.n)
   if core.typename(now) == "value" then return TRACED end
@@ -84,8 +91,8 @@ end
 local Strays = {}
 Strays.__index = Strays
 
--- Sets the field `changed` of each local at the end of the trace, before the
--- locals that loops and branches carry get their former values.
+-- Sets the field `changed` of each local. It must be called at the end of the
+-- trace, before loops and branches restore the locals that they assign.
 function Strays:look()
   for _, s in ipairs(self.list) do
     if not s.key then
@@ -95,13 +102,13 @@ function Strays:look()
   end
 end
 
--- Writes the notes on the assignments found, after the trace.
+-- Emits the notes. It must be called after the trace.
 function Strays:tell()
   for _, s in ipairs(self.list) do s:tell(self.kernel) end
 end
 
---- Returns an object that looks for mistaken assignments in the trace that
--- follows, or nil if the function cannot make any.
+--- Returns an object that checks the following trace for such assignments.
+-- Returns nil if the function assigns no variable outside the kernel.
 ---@param kernel string name of the kernel
 ---@param func function
 ---@return {look: fun(self), tell: fun(self)}?

@@ -1,6 +1,6 @@
---- Guesses the meaning of a line that Lua rejects: undefined names, missing
--- fields and modules, and syntax of other languages. Reports show the guess
--- below Lua's own message.
+--- Suggests corrections for lines that Lua rejects. It covers undefined names,
+-- missing fields and modules, and syntax of other languages. Error reports
+-- print the suggestion below Lua's message.
 local core = require "cute.core"
 local foreign = require "cutelua.text.foreign"
 local source = require "cute.lang.source"
@@ -12,8 +12,8 @@ local suggest = {}
 -- Values
 ---------------------------------------------------------------------------
 
--- Returns the variables of the function at a level of the stack: the set of
--- locals and upvalues, their values, and the table of its globals.
+-- Returns the variables of the function at a stack level. The results are the
+-- set of locals and upvalues, their values, and the table of globals.
 local function variables(level)
   local known, held, env = {}, {}, nil
   for i = 1, math.huge do
@@ -31,13 +31,13 @@ local function variables(level)
   return known, held, type(env) == "table" and env or nil
 end
 
--- Returns a line without its comment and without the contents of its strings.
+-- Returns a line without its comment and with empty strings.
 local function bare(text)
   return (text:gsub("%-%-.*", ""):gsub("%b\"\"", ' "" '):gsub("%b''", " '' "))
 end
 
--- Returns the names that a line reads as variables: not fields, keys, keywords,
--- or words in strings and comments.
+-- Returns the names of the variables that a line reads. Fields, keys, keywords
+-- and the contents of strings and comments are excluded.
 local function names_of(text)
   local list = {}
   text = bare(text)
@@ -72,9 +72,9 @@ local function other(name, known, env)
   return core.nearest(name, list)
 end
 
--- Reports whether a name is declared by the line itself or, if the line makes a
--- function, is a local of the file. (A local that a function does not use is
--- not among its upvalues.)
+-- Reports whether a line declares a name, or whether the name is a local of the
+-- file and the line creates a function. The second check is needed because an
+-- unused local is not among a function's upvalues.
 local function declared(name, text, whole)
   local at = "%f[%w_]" .. name .. "%f[^%w_]"
   if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)
@@ -84,7 +84,7 @@ local function declared(name, text, whole)
     and whole:find("%f[%w_]local%f[^%w_][^=\n]-" .. at) ~= nil
 end
 
--- Returns a sentence about the undefined global that a line reads, or nil.
+-- Returns a sentence about an undefined global that a line reads, or nil.
 local function undefined(message, text, vars)
   local of, only = message:match "%((%a+) '([%w_]+)'%)"
   if of and of ~= "global" then return end
@@ -99,7 +99,7 @@ local function undefined(message, text, vars)
   end
 end
 
--- Returns the value that a name has as a local, an upvalue or a global.
+-- Returns the value of a local, an upvalue or a global.
 local function held(name, vars)
   if vars.known[name] then return vars.held[name] end
   return vars.env and rawget(vars.env, name)
@@ -121,9 +121,9 @@ local function fields_of(value)
   return list
 end
 
--- Returns the first field of a path such as "k.grid" that is missing: the path
--- of the field's table, that table, and the field's name. Returns nil if all
--- fields exist.
+-- Returns the first missing field of a path such as "k.grid". The results are
+-- the path of the table that lacks the field, this table, and the field's name.
+-- Returns nil if all fields exist.
 local function broken(path, vars)
   local value, before
   for name in path:gmatch "[%a_][%w_]*" do
@@ -140,9 +140,9 @@ local function broken(path, vars)
   end
 end
 
--- Returns a sentence about the missing field that a line reads, or nil. If
--- Lua's message names a field, as in "(field 'grdi')", the sentence is about
--- this field; for a bad argument, it may be about any field of the line.
+-- Returns a sentence about a missing field that a line reads, or nil. If Lua's
+-- message names a field, as in "(field 'grdi')", the sentence is about that
+-- field. For a bad argument, it may be about any field in the line.
 local function missing(message, text, vars)
   local only = message:match "%(%a+ '([%a_][%w_]*)'%)"
   for path in bare(text):gmatch "%f[%w_][%a_][%w_]*[.:][%w_.:]+" do
@@ -159,8 +159,8 @@ local function missing(message, text, vars)
   end
 end
 
--- Returns a sentence about a list element that the line `text` reads although
--- the list does not have it; nil if there is no such element.
+-- Returns a sentence about an index beyond the end of a list in the line
+-- `text`, or nil.
 local function beyond(text, vars)
   for path, at in bare(text):gmatch "%f[%w_.]([%a_][%w_]*)%[([%w_]+)%]" do
     local list, i = held(path, vars), tonumber(at) or held(at, vars)
@@ -174,9 +174,9 @@ local function beyond(text, vars)
   end
 end
 
--- Returns a sentence about the local that a line reads and that is nil because
--- a function that reads a file failed, or nil. Such a function returns nil and
--- a message, as io.open does.
+-- Returns a sentence about a local that is nil because a function failed to
+-- read a file, or nil. Such functions, for example io.open, return nil and a
+-- message.
 local function failed(message, frame, vars)
   local name = message:match "%(%a+ '([%a_][%w_]*)'%)"
   if not name or not vars.known[name] or not vars.text then return end
@@ -193,7 +193,8 @@ local function failed(message, frame, vars)
     .. "write assert(%s(...)) to see the message"):format(name, call, call)
 end
 
--- Returns advice if a `for` loop iterates over a value that is not an iterator.
+-- Returns advice if a `for` loop iterates over a value that is not an iterator,
+-- or nil.
 local function walked(message, text)
   if message:find "%(for iterator" or message:find "to 'for iterator'"
     or text:find "^%s*for%s.-%sin%s" and (message:find "coordinate is nil"
@@ -204,8 +205,9 @@ local function walked(message, text)
   end
 end
 
---- Explains an error about nil: which global, field or element of the line is
--- missing, and what was likely meant. `level` is that of the line's function.
+--- Explains an error about nil. Names the missing global, field or element in
+-- the line, and suggests a similar name. `level` is the stack level of the
+-- function that contains the line.
 ---@param message string
 ---@param level integer
 ---@param frame table {source, line}
@@ -225,8 +227,9 @@ end
 -- Modules
 ---------------------------------------------------------------------------
 
--- Returns module names that resemble `name`: all that begin with `name`, else
--- the most similar name, else all with the same last part.
+-- Returns suggestions for a missing module. Returns all modules whose names
+-- begin with `name`. If there are none, returns the most similar name, or else
+-- all names with the same last component.
 local function modules(name)
   local ok, sys = pcall(require, "cute.sys")
   local last, all, same, begin = name:match "[^.]+$", {}, {}, {}
@@ -243,8 +246,8 @@ local function modules(name)
   return near and {near} or same
 end
 
---- Returns the message of a missing module with a suggestion instead of the
--- list of folders. Other messages are returned unchanged.
+--- Replaces the list of folders in Lua's message about a missing module by a
+-- suggestion. Returns other messages unchanged.
 ---@param message string
 ---@return string
 function suggest.module(message)
@@ -275,8 +278,7 @@ end
 -- Other languages
 ---------------------------------------------------------------------------
 
--- Patterns for lines of other languages that Lua cannot parse, and for each
--- what to write instead.
+-- Patterns for syntax of other languages, with the advice for each.
 local FOREIGN = {
   {"%f[%w_]function[^()]*%([^()]*[%w_]%s*:", "parameters have no types: write "
     .. "function(x, n) ... end"},
@@ -346,7 +348,7 @@ local function other_language(sentence, text)
   end
 end
 
---- Returns advice for a line that Lua could not parse.
+--- Returns advice for a line with a syntax error, or nil.
 ---@param sentence string Lua's message: "syntax error near '+'"
 ---@param frame table {source, line}
 ---@return string?

@@ -1,19 +1,19 @@
---- Detects calls that pass unintended results of an inner call. In `cute.min(7,
--- cute.arch.thread_idx())`, Lua also passes y and z of the thread, because it
--- passes all results of a call that is the last argument.
+--- Detects calls that receive unintended results of an inner call. Lua passes
+-- all results of a call that is the last argument. For example, `cute.min(7,
+-- cute.arch.thread_idx())` also receives the thread's y and z.
 local core = require "cute.core"
 
 local surplus = {}
 
--- Functions that return the x, y and z of an index or extent.
+-- The functions that return x, y and z of an index or extent.
 local THREE = {}
 for name in ([[thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim
   block_in_cluster_idx block_in_cluster_dim]]):gmatch "%S+" do
   THREE["cute.arch." .. name] = true
 end
 
--- Variadic functions that would take y and z as further numbers or modes. (A
--- call that passes x, y and z alone may be intended.)
+-- The variadic functions that would use y and z as additional numbers. A call
+-- with x, y and z as the only arguments may be intended.
 local NUMBERS = {["cute.min"] = true, ["cute.max"] = true, ["cute.gcd"] = true,
                  ["cute.sum"] = true}
 
@@ -24,9 +24,9 @@ local function takes_more(name, parameters, fixed)
     or name == "cute.make_layout"
 end
 
---- Checks a call of `callee` whose last argument is a call of `inner`, so that
--- all results of `inner` are passed after `fixed` other arguments. Returns an
--- error message, or nil.
+--- Checks a call of `callee` whose last argument is a call of `inner`. `fixed`
+-- is the number of the other arguments. Returns an error message if the results
+-- of `inner` are probably not all intended, or nil.
 ---@param callee any
 ---@param fixed integer
 ---@param inner any

@@ -1,17 +1,18 @@
---- Finds the tokens of a Lua text, and strings and comments without an end.
+--- Splits a Lua text into tokens, and finds unterminated strings and comments.
 local lex = require "cute.lang.lex"
 
 local tokens = {}
 
---- Lua's keywords, as a set.
+--- The set of Lua's keywords.
 tokens.KEYWORDS = {}
 for word in ([[and break do else elseif end false for function goto if in
   local nil not or repeat return then true until while]]):gmatch "%S+" do
   tokens.KEYWORDS[word] = true
 end
 
--- Returns "string", "long" or "comment" if the string or comment that begins at
--- i is unterminated. `to` is the position at which lex.skip_text ended it.
+-- Returns the kind of an unterminated string or comment that begins at position
+-- i: "string", "long" (a long string) or "comment". Returns nil if it is
+-- terminated. `to` is the end position that lex.skip_text returned.
 local function open_kind(s, i, to)
   local dashes = s:byte(i) == 45
   local equals = s:match("^%[(=*)%[", dashes and i + 2 or i)
@@ -23,8 +24,8 @@ local function open_kind(s, i, to)
     and "string"
 end
 
---- Returns the start and the kind ("string", "long" or "comment") of an
--- unterminated string or comment in a text, or nil if there is none.
+--- Returns the position and the kind ("string", "long" or "comment") of an
+-- unterminated string or comment. Returns nil if there is none.
 ---@param s string
 ---@return integer? from, string? kind
 function tokens.unfinished(s)
@@ -37,7 +38,7 @@ function tokens.unfinished(s)
       local quoted = s:find("^[\"']", i)
       local line_end = quoted and s:find("\n", i, true)
       if line_end and line_end < to then
-        -- An unterminated string ends with its line.
+        -- An unterminated quoted string ends at the end of its line.
         to = line_end
       elseif open_kind(s, i, to) then
         return i, open_kind(s, i, to)
@@ -47,9 +48,9 @@ function tokens.unfinished(s)
   end
 end
 
---- Returns the tokens of a Lua text, each {text =, from =, to =, line =, name =
--- boolean}. Comments are left out, strings become '""', and keywords are not
--- names.
+--- Returns the tokens of a Lua text: {text =, from =, to =, line =, name =
+-- boolean}. Comments are omitted. The text of a string is '""'. name is false
+-- for keywords.
 ---@param s string
 ---@return table[]
 function tokens.of(s)

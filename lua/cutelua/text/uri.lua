@@ -1,8 +1,8 @@
---- URIs: escapes, and paths of files.
+--- Escapes and unescapes URIs, and converts between URIs and file paths.
 local uri = {}
 
---- Returns a path with all bytes escaped that are neither unreserved characters
--- nor slashes.
+--- Percent-encodes all bytes of a path except unreserved characters and
+-- slashes.
 ---@param path string
 ---@return string
 function uri.escape(path)
@@ -11,8 +11,8 @@ function uri.escape(path)
   end))
 end
 
---- Returns a text with the bytes that its escapes stand for. A percent sign
--- that begins no escape remains.
+--- Decodes the percent escapes of a text. A percent sign that is not part of an
+-- escape is kept.
 ---@param text string
 ---@return string
 function uri.unescape(text)
@@ -21,12 +21,12 @@ function uri.unescape(text)
   end))
 end
 
---- Returns the URI of an absolute path.
+--- Returns the file URI of an absolute path.
 ---@param path string
 ---@return string
 function uri.of_path(path) return "file://" .. uri.escape(path) end
 
---- Returns the path of a file URI; nil for other URIs.
+--- Returns the path of a file URI. Returns nil for other URIs.
 ---@param text string
 ---@return string?
 function uri.path(text)

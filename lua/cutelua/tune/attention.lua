@@ -1,7 +1,6 @@
---- The attention that `cutelua tune attention` measures: the tiles of
--- kernels/attention_sm90 for given shapes, by the problem's text
--- "attention bf16 causal 1 4096 4096 32 8 128": type, mask, then B, S, T, H, G
--- and D.
+--- The subject of `cutelua tune attention`: the tiles of
+-- kernels/attention_sm90. A problem is a text such as "attention bf16 causal 1
+-- 4096 4096 32 8 128". It contains the type, the mask, and B, S, T, H, G and D.
 local candidates = require "kernels.attention_sm90.options".candidates
 local core = require "cute.core"
 local cute = require "cute"
@@ -16,14 +15,14 @@ local attention = {section = "attention", form = "B,S,T,H,G,D", count = 6,
                    loops = {1, 2, 3, 4, 5, 6},
                    noun = "shape"}
 
--- Number of elements of O to check. The host needs up to a second for each
+-- The number of elements of O to check. The host needs up to one second per
 -- element.
 local SAMPLES = 4
 -- Operands begin at multiples of this number of elements.
 local ALIGN = 256
 
---- Returns the class of the problems that a command line requests, or nil and
--- the reason why there is none.
+--- Returns the class of the problems that the command line requests. Returns
+-- nil and a reason if the options are not supported.
 ---@param opt table
 ---@return string? class
 ---@return string? why
@@ -42,9 +41,10 @@ function attention.class(opt)
     or "full")
 end
 
---- Parses the text of a problem.
+--- Parses a problem's text.
 ---@param problem string
----@return table # class of tuned tables, sizes {B, S, T, H, G, D}, title, flops
+---@return table # the class in tuned tables, sizes {B, S, T, H, G, D}, title,
+-- flops
 function attention.parse(problem)
   local dtype, mask, rest = problem:match "^attention (%S+) (%S+) (.*)$"
   local sizes = {}
@@ -58,14 +58,15 @@ function attention.parse(problem)
   return o
 end
 
--- Returns the options of the kernel with a tile, or with the rule's tile.
+-- Returns the kernel's options for problem o. Without `tile`, the kernel
+-- chooses its default tile.
 local function options_of(o, tile)
   return {head = o.D, dtype = o.dtype, causal = o.causal, rows = o.S,
           tile = tile}
 end
 
---- Returns the names of the tiles that are worth measuring on a GPU, the rule's
--- tile first. If there are none, also returns the reason.
+--- Returns the names of the tiles to measure on a GPU. The kernel's default
+-- tile comes first. If the list is empty, also returns the reason.
 ---@param problem string
 ---@param card table {arch: string}
 ---@param job table {most: integer}
@@ -90,9 +91,8 @@ function attention.names(problem, card, job)
   return names
 end
 
--- Returns a call of the kernel whose tile is called `name`, for problem o, and
--- the options {grid, block} of the launch. new(name, shape, dtype) makes the
--- tensors.
+-- Returns a call of the kernel with the tile `name` for problem o, and the
+-- launch options {grid, block}. new(name, shape, dtype) creates the tensors.
 local function launch_of(o, name, device, new)
   local tile = tuned.tile_of(name, candidates(options_of(o)))
   if not tile then error(("no tile is called '%s'"):format(name), 0) end
@@ -112,7 +112,8 @@ local function compact(iterator, shape)
   return cute.make_tensor(iterator, cute.make_layout(shape, cute.LayoutRight))
 end
 
---- Compiles a tile of a problem; the cache keeps the cubin.
+--- Compiles the kernel of a tile for a problem. The cubin is stored in the
+-- cache.
 ---@param problem string
 ---@param device table from worker.device
 ---@param name string
@@ -126,13 +127,13 @@ function attention.compile(problem, device, name)
   if not made then error(why, 0) end
 end
 
--- The problem measured last, with its operands.
+-- The most recent problem, with its operands.
 local kept
 
 --- Returns a problem with operands on the GPU, or on the host for the
 -- simulator.
 ---@param problem string
----@param place? string "gpu" (when absent) or "host"
+---@param place? string "gpu" (by default) or "host"
 function attention.of(problem, place)
   if kept and kept.problem == problem then return kept end
   kept = nil
@@ -146,8 +147,8 @@ function attention.of(problem, place)
   return o
 end
 
--- Returns an operand of problem o, or a result, which the kernels of all tiles
--- share.
+-- Returns an operand or a result tensor of problem o. The kernels of all tiles
+-- share the result tensors.
 local function tensor(o, name, shape, dtype)
   if o.from[name] then
     return compact(o.numbers.iterator + o.from[name], shape)
@@ -156,8 +157,8 @@ local function tensor(o, name, shape, dtype)
   return o.own[name]
 end
 
---- Returns a tile in the form that the benchmark takes. Its results are checked
--- first.
+--- Returns a tile as a contestant for the benchmark. Checks the results of the
+-- tile's kernel first.
 ---@param name string
 function Attention:contestant(name)
   if self.ready[name] then return self.ready[name] end
@@ -178,13 +179,13 @@ function Attention:contestant(name)
   return self.ready[name]
 end
 
--- Returns element i of an operand's memory, in double precision.
+-- Returns element i of an operand in double precision.
 local function at(o, name, i)
   return o.list[(o.from[name] + i) % o.period]
 end
 
--- Returns an element of O in double precision, and the deviation that the
--- values would have if each were random.
+-- Returns an element of O in double precision. Also returns the standard
+-- deviation that the element would have for independent random values V.
 local function expected(o, b, s, h, d)
   local g = h // (o.H // o.G)
   local last = o.causal and math.min(o.T, o.T - o.S + s + 1) or o.T
@@ -206,8 +207,8 @@ local function expected(o, b, s, h, d)
   return x / sum, math.sqrt(squares) / sum
 end
 
--- Returns {b, s, h, d, x, off} of some elements of O: coordinates, value and
--- allowed error.
+-- Returns {b, s, h, d, x, off} for some elements of O: coordinates, expected
+-- value, tolerance.
 local function samples(o)
   local list = {{0, 0, 0, 0}, {o.B - 1, o.S - 1, o.H - 1, o.D - 1}}
   for i = 3, SAMPLES do
@@ -221,8 +222,8 @@ local function samples(o)
   return list
 end
 
---- Returns text about the first wrong element of O; nil if all samples are
--- right.
+--- Returns a message about the first wrong element of O. Returns nil if all
+-- samples are correct.
 function Attention:wrong()
   self.samples = self.samples or samples(self)
   local O = self.own.O

@@ -1,7 +1,9 @@
---- A child process of the tuner, which answers requests line by line.
+--- A child process of the tuner. It reads requests and writes answers, one per
+-- line.
 --
--- Each answer of a child begins with a byte that never begins other output. If
--- the child ends, the last line of its other output explains why.
+-- Each answer begins with the byte \1, which other output does not begin with.
+-- If the child terminates, the last line of its other output is reported as the
+-- reason.
 local sys = require "cute.sys"
 
 local MARK = "\1"
@@ -11,9 +13,10 @@ Child.__index = Child
 
 local child = {MARK = MARK}
 
---- Starts a child process: the program cutelua, running main() of a Lua module.
+--- Starts a child process, which runs main() of a Lua module in the program
+-- cutelua.
 ---@param module string
----@param word? string main's argument
+---@param word? string the argument of main
 ---@return table? child
 ---@return string? why
 function child.new(module, word)
@@ -23,7 +26,7 @@ function child.new(module, word)
   return setmetatable({process = process, text = "", said = ""}, Child)
 end
 
---- Returns the fields of a request or of an answer.
+--- Splits a request or an answer at its tabs.
 ---@param line string
 ---@return string[]
 function child.fields(line)
@@ -34,26 +37,26 @@ function child.fields(line)
   return fields
 end
 
---- Returns how many children can compile at once: the number of cores of this
--- computer.
+--- Returns the number of children that can compile in parallel, which is the
+-- number of the computer's cores.
 ---@return integer
 function child.cores()
   local p <close> = io.popen "nproc 2>/dev/null"
   return p and math.tointeger(tonumber(p:read "l")) or 2
 end
 
---- Sends a request that has to be answered within some seconds. `job` is kept
--- with the child for the caller.
+--- Sends a request that must be answered within the given number of seconds.
+-- The child object stores `job` for the caller.
 function Child:ask(job, seconds, ...)
   self.job, self.deadline = job, os.time() + seconds
   self.process:send(table.concat({...}, "\t") .. "\n")
 end
 
---- Marks the child as idle, so that it can get another request.
+--- Marks the child as idle, so that it can receive another request.
 function Child:rest() self.job, self.deadline = nil, nil end
 
---- Returns the answers received so far, each a list of fields; nil if the child
--- has ended.
+--- Returns the answers received since the last call, each as a list of fields.
+-- Returns nil if the child has terminated.
 function Child:answers()
   local more = self.process:receive()
   if not more then return nil end
@@ -70,7 +73,7 @@ function Child:answers()
   return list
 end
 
---- Closes a child that has ended; returns the reason why it ended as text.
+--- Closes a child that has terminated. Returns the reason as text.
 function Child:close()
   local how, n = self.process:wait()
   self.process:close()
@@ -79,7 +82,7 @@ function Child:close()
   return self.said ~= "" and ("%s (%s)"):format(what, self.said) or what
 end
 
---- Kills the child, whatever it is doing.
+--- Kills the child.
 function Child:kill()
   self.process:kill()
   self.process:wait()

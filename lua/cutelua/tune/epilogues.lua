@@ -1,8 +1,8 @@
---- Epilogues of products to tune: named ones (kernels/tuned/epilogues.lua), and
--- those that the user writes in files.
+--- The epilogues that `cutelua tune gemm` supports: the named epilogues
+-- (kernels/tuned/epilogues.lua), and epilogues in the user's Lua files.
 --
--- A Lua file returns a function of the product's operands, which returns the
--- epilogue and further options:
+-- A Lua file returns a function. This function takes an object that provides
+-- the epilogue's operands, and returns the epilogue and further options:
 --
 --     local cute = require "cute"
 --     return function(given)
@@ -12,24 +12,25 @@
 --       end                               -- or ..., {gated = true}
 --     end
 --
--- given:row(), given:col() and given:tile() are tensors (M), (N) and (M,N), of
--- D's type or of the type passed; given.m, given.n are D's extents. For every
--- product the function must request the same tensors in the same order.
+-- given:row(), given:col() and given:tile() return tensors of the shapes (M),
+-- (N) and (M,N). Their type is D's type or the type passed. given.m and given.n
+-- are D's extents. The function must request the same tensors in the same order
+-- for every product.
 local core = require "cute.core"
 local NAMED = require "kernels.tuned.epilogues"
 
 local epilogues = {}
 
---- Sorted names of the epilogues that need no file.
+--- The sorted names of the named epilogues.
 epilogues.NAMES = {}
 for name in pairs(NAMED) do table.insert(epilogues.NAMES, name) end
 table.sort(epilogues.NAMES)
 
---- Returns the name under which an epilogue is recorded in tables, and the
--- function that makes the epilogue. word: a name, or the path of a file.
----@param word string
+--- Loads an epilogue. Returns its name in tuned tables, and the function that
+-- creates it.
+---@param word string a name, or the path of a Lua file
 ---@return string? name
----@return function|string # makes the epilogue, or the reason why there is none
+---@return function|string # creates the epilogue, or the reason of the failure
 function epilogues.load(word)
   if NAMED[word] then return word, NAMED[word] end
   if core.file_kind(word) ~= "file" then
@@ -58,9 +59,9 @@ for _, kind in ipairs {"row", "col", "tile"} do
   end
 end
 
---- Calls `make` for a product whose D has the extents (m,n). Returns the
--- options, with the epilogue if there is one, and C. new(kind, dtype, number)
--- makes the tensors that the epilogue requests.
+--- Calls `make` for a product whose result D has the extents (m,n). Returns the
+-- options, including the epilogue, and the operand C. new(kind, dtype, number)
+-- creates the tensors that the epilogue requests.
 ---@param make function
 ---@param d table {m =, n =, dtype =}
 ---@param new fun(kind: string, dtype: any, number: integer): any

@@ -1,6 +1,6 @@
---- `cutelua tune gemm ...` and `cutelua tune attention ...`: measure the
--- candidates for given sizes, and write the best candidates into a table that
--- ops.gemm and ops.attention read (docs/tuning.md).
+--- Implements `cutelua tune gemm` and `cutelua tune attention`. It measures the
+-- candidates for given sizes, and writes the fastest into a table that ops.gemm
+-- and ops.attention read (docs/tuning.md).
 local attention = require "cutelua.tune.attention"
 local child = require "cutelua.tune.child"
 local cli = require "cutelua.program.cli"
@@ -12,7 +12,7 @@ local report = require "cute.lang.report"
 
 local tune = {}
 
--- What can be tuned, by the first word of the command.
+-- The subjects of tuning, by the first argument of the command.
 local SUBJECTS = {gemm = products, attention = attention}
 
 local SPEC = {
@@ -74,10 +74,11 @@ local function refuse(text, ...)
 end
 
 local LARGEST, PRODUCTS = (1 << 31) - 1, 1 << 16
--- The largest size of a file of products, in bytes.
+-- The maximum size of a file of sizes, in bytes.
 local LIST = 4 << 20
 
--- Returns the extents that are listed in a word, such as the three of "1/8/64".
+-- Returns the extents in an argument as a list. For example, "1/8/64" has
+-- three.
 local function extents(word, where)
   local list = {}
   for text in (word .. "/"):gmatch "(.-)/" do
@@ -91,8 +92,8 @@ local function extents(word, where)
   return list
 end
 
--- Appends to `sizes` all combinations of the lists' values, in the order of
--- the subject's loops.
+-- Appends all combinations of the lists' values to `sizes`. `loops` gives the
+-- order of the nested loops.
 local function combine(sizes, lists, loops, at, now)
   if not loops[at] then
     sizes[#sizes + 1] = table.move(now, 1, #now, 1, {})
@@ -120,8 +121,8 @@ local function add_line(subject, sizes, line, where)
   combine(sizes, lists, subject.loops, 1, now)
 end
 
--- Adds the extents that a word gives: M,N,K, or the name of a file that has an
--- M,N,K on each line.
+-- Adds the sizes that a command-line argument specifies. The argument is M,N,K,
+-- or the name of a file that has M,N,K on each line.
 local function add_shapes(subject, sizes, word)
   local commas = select(2, word:gsub(",", ","))
   if word:find "^[%d/]+,[%d/,]+$" and commas == subject.count - 1 then
@@ -146,8 +147,8 @@ local function add_shapes(subject, sizes, word)
   end
 end
 
--- Returns the problems to measure as texts, in the given order; each occurs
--- once.
+-- Returns the problems to measure as a list of texts, in the given order and
+-- without duplicates.
 local function problems_of(opt)
   local subject = opt.subject
   local sizes, list, seen = {}, {}, {}
@@ -195,11 +196,10 @@ local function command(words, worker)
   return done.count > 0 and 0 or 1
 end
 
---- Runs `cutelua tune` with these words. Returns the exit code: 1 if nothing
--- was measured, 2 for invalid words.
----@param words string[] the words after "tune"
----@param options? {worker: string?} of the program; worker: module of the child
--- processes
+--- Runs `cutelua tune`. Returns the exit code: 1 if nothing was measured, 2 for
+-- invalid arguments.
+---@param words string[] the arguments after "tune"
+---@param options? {worker: string?} worker: the module that child processes run
 ---@return integer
 function tune.main(words, options)
   local ok, why = pcall(command, words, options and options.worker)

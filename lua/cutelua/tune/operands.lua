@@ -1,21 +1,22 @@
---- Makes operands for measuring a product, which are tensors of normally
--- distributed numbers on the GPU, and checks the results. There are several
--- sets of operands if one set would stay in L2.
+--- Creates the operands of a product to measure, and checks the results. The
+-- operands are tensors of random numbers on the GPU. Several sets of operands
+-- are used in turn if this prevents reuse of data in L2.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogues = require "cutelua.tune.epilogues"
 local gemm = require "cute.ops.gemm"
 local tuned = require "cute.ops.tuned"
 
--- The period of repeated data is a prime, so data never repeats at a tile's
--- stride.
+-- The random numbers repeat with this period. It is a prime, so that the
+-- numbers do not repeat at the stride of a tile.
 local PERIOD = (1 << 20) - 3
--- Operands start at multiples of this number of elements.
+-- Operands begin at multiples of this number of elements.
 local ALIGN = 256
--- Operands of fewer bytes than this may stay in L2 during hot measurements.
+-- Operands smaller than this number of bytes may stay in L2 during hot
+-- measurements.
 local SMALL = 16 << 20
--- Larger operands have several sets, which are used in turn and together have
--- at least this many bytes.
+-- Larger operands have several sets, which are used in turn. Together the sets
+-- have at least this number of bytes.
 local PLAY = 128 << 20
 local SAMPLES = 16
 
@@ -29,8 +30,8 @@ local function layout(rows, columns, dense_rows)
                           dense_rows and {columns, 1} or {1, rows})
 end
 
--- Returns the layout of a tensor that an epilogue of problem o reads: one value
--- per row, per column, or a matrix like D.
+-- Returns the layout of a tensor that an epilogue of problem o reads. `kind` is
+-- "row", "col" or "tile".
 local function read_as(o, kind)
   if kind == "tile" then return layout(o.m, o.columns, o.order == "row") end
   return cute.make_layout {kind == "row" and o.m or o.columns}
@@ -40,19 +41,19 @@ local function stand_in(l, t)
   return cute.make_tensor(cute.empty({1}, t).iterator, l)
 end
 
--- Returns the options that the epilogue of problem o needs, with the epilogue
--- itself, and C. new(kind, dtype, number) makes the tensors that the epilogue
+-- Returns the options of problem o's epilogue, including the epilogue, and the
+-- operand C. new(kind, dtype, number) creates the tensors that the epilogue
 -- reads.
 local function epilogue_of(o, new)
   return epilogues.made(o.make, {m = o.m, n = o.columns, dtype = o.d}, new)
 end
 
---- Parses the text of a problem: "bf16 bf16 bf16 tn row 4096 4096 4096". `make`
--- is the function that makes its epilogue (cutelua.tune.epilogues), if it has
+--- Parses a problem's text: "bf16 bf16 bf16 tn row 4096 4096 4096". `make` is
+-- the function that creates the epilogue (cutelua.tune.epilogues), if there is
 -- one.
 ---@param problem string
 ---@param make? function
----@return table types of A, B, D, layouts "tn", D's order, m, n, k, D's
+---@return table # types of A, B, D, layouts "tn", D's order, m, n, k, D's
 -- columns, flops
 function operands.parse(problem, make)
   local w = {}
@@ -74,15 +75,14 @@ function operands.parse(problem, make)
   return o
 end
 
--- Returns the layouts of A, B, D.
+-- Returns the layouts of A, B and D.
 local function layouts(o)
   return layout(o.m, o.k, o.layouts:sub(1, 1) == "t"),
     layout(o.n, o.k, o.layouts:sub(2) == "n"), read_as(o, "tile")
 end
 
--- Returns two results: the options of a call of ops.gemm that writes D, and the
--- C that the call adds (or nil). new(kind, dtype, number) makes the tensors
--- that the epilogue reads.
+-- Returns the options of an ops.gemm call that writes D, and the operand C or
+-- nil. new(kind, dtype, number) creates the tensors that the epilogue reads.
 local function options_of(o, D, new)
   local more, C = {}, nil
   if o.make then more, C = epilogue_of(o, new) end
@@ -90,7 +90,8 @@ local function options_of(o, D, new)
   return more, C
 end
 
---- Returns operands that have almost no memory, for compiling a candidate.
+--- Returns operands for compiling a candidate. Each has the memory of only one
+-- element.
 ---@param problem string
 ---@param make? function
 ---@return table # A, B, D, C, options
@@ -105,11 +106,11 @@ function operands.without_memory(problem, make)
   return set
 end
 
---- Returns the class of a problem (see cute.ops.tuned) with the epilogue that
--- `make` makes. name: the epilogue's name in the class.
+--- Returns the class of a problem with the epilogue that `make` creates (see
+-- cute.ops.tuned).
 ---@param problem string
 ---@param make function
----@param name string
+---@param name string the epilogue's name in the class
 ---@return string?
 function operands.class(problem, make, name)
   local set = operands.without_memory(problem, make)
@@ -117,9 +118,9 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- Random numbers for each element type and device. all: a tensor on the device
--- in which PERIOD numbers repeat; count: its number of elements; list: these
--- PERIOD numbers on the host.
+-- The random numbers, by element type and device. all: a device tensor in which
+-- PERIOD numbers repeat. count: the number of its elements. list: these PERIOD
+-- numbers on the host.
 local pools = {}
 
 local function pool_of(dtype, elements, place)
@@ -127,8 +128,7 @@ local function pool_of(dtype, elements, place)
   local pool = pools[name]
   if pool and pool.count >= elements then return pool end
   pools[name] = nil
-  -- With few negative numbers, few sums are near 0, where unsigned types
-  -- saturate.
+  -- Integers are random in 0 to 3 for unsigned types, in -3 to 3 otherwise.
   local least = dtype.name:find "^u" and 0 or -3
   local first = dtype.is_integer
     and cute.randint(least, 4, {PERIOD}, dtype, {seed = 1})
@@ -152,9 +152,8 @@ local function pool_of(dtype, elements, place)
   return pool
 end
 
---- Returns a vector of n random numbers on a device, which repeat with a
--- period; the numbers of one period as a list that begins at index 0; and the
--- period.
+--- Returns a vector of n random numbers on a device, a list of the numbers of
+-- one period on the host, and the period. The list begins at index 0.
 ---@param dtype any
 ---@param n integer
 ---@param place string
@@ -167,29 +166,30 @@ function operands.numbers(dtype, n, place)
     PERIOD
 end
 
---- Returns the number of operand sets to use in turn if one set has this many
--- bytes. The number is 1 for small operands, which may stay in L2; otherwise
--- all sets together exceed L2.
----@param bytes integer of A and B
+--- Returns the number of operand sets to use in turn, for one set of the given
+-- size. The number is 1 for small operands, which may stay in L2. Otherwise all
+-- sets together exceed L2.
+---@param bytes integer the size of A and B
 ---@return integer
 function operands.sets(bytes)
   return bytes < SMALL and 1 or (PLAY + bytes - 1) // bytes
 end
 
--- With fewer operations, a product does not reach the GPU's power limit.
+-- A product with fewer operations does not reach the GPU's power limit.
 local CALM = 4e10
 
---- Returns the fraction of the warm-up time that a launch of so many operations
--- needs: a GPU that reaches its power limit takes long to settle.
+--- Returns the fraction of the warm-up time that a launch with the given number
+-- of operations needs. At its power limit, a GPU needs a long time until its
+-- clock is stable.
 ---@param flops number
 function operands.warmth(flops) return flops > CALM and 1 or 0.25 end
 
--- Returns the index, in the pool of random numbers, of element i of the nth
--- tensor that an epilogue reads.
+-- Returns the index in the random numbers for element i of the nth tensor that
+-- an epilogue reads.
 local function at_of(nth, i) return (nth * 7919 + i) % PERIOD end
 
--- Returns the nth tensor that an epilogue reads, with random numbers, on the
--- GPU.
+-- Creates the nth tensor that an epilogue reads, with random numbers, on the
+-- device of problem o.
 local function read_by(o, kind, dtype, nth)
   local l = read_as(o, kind)
   local n = cute.size(l)
@@ -201,13 +201,13 @@ local function read_by(o, kind, dtype, nth)
   return cute.make_tensor(t.iterator, l)
 end
 
--- The operands of the problem that was requested last.
+-- The most recent problem, with its operands.
 local kept
 
---- Returns the operands of a problem on the GPU, or on the host.
+--- Returns a problem with its operands on the GPU, or on the host.
 ---@param problem string
 ---@param make? function
----@param place? string "gpu" when absent
+---@param place? string "gpu" (by default) or "host"
 function operands.of(problem, make, place)
   if kept and kept.problem == problem then return kept end
   kept = nil
@@ -233,20 +233,21 @@ function operands.of(problem, make, place)
     end)
     o.sets[i] = set
   end
-  -- The candidates that the worker has prepared, by name.
+  -- The contestants that the worker has prepared, by name.
   o.ready = {}
   o.A, o.B = o.sets[1].A, o.sets[1].B
   kept = o
   return o
 end
 
---- Fills D with values that cannot be right: NaN, or -1, or for unsigned types
--- a value below the maximum, at which sums would saturate.
+--- Fills D with wrong values, so that missing stores are detected. Floats
+-- become NaN, signed integers -1. The bytes of unsigned types become 0x55,
+-- which is less than the maximum, where sums saturate.
 function Operands:spoil()
   core.param_memory(self.D):memset(self.d.name:find "^u" and 0x55 or 0xff)
 end
 
--- Returns the sum over k of A(i,k) B(j,k), in double precision.
+-- Returns the sum over k of A(i,k) B(j,k) in double precision.
 local function sum_of(o, i, j)
   local sum, A, B = 0, o.A.layout, o.B.layout
   local a, b = A(i, 0), B(j, 0) + o.at_b
@@ -258,8 +259,9 @@ local function sum_of(o, i, j)
   return sum
 end
 
--- Returns two host matrices A and B such that A B^T has the given sums. Each
--- sum is split into three bf16 numbers, which together hold all of its bits.
+-- Returns two host matrices A and B such that A B^T is the list of given sums.
+-- Each sum is split into three bf16 numbers, which together hold all bits of an
+-- f32.
 local function of_sums(sums)
   local n = 3 * #sums
   local A = cute.zeros({1, n}, cute.bf16)
@@ -273,8 +275,9 @@ local function of_sums(sums)
   return A, B
 end
 
--- Returns the epilogue's result for element (i, j) of D, given its sums (two
--- with gates). Simulates a product of only that element.
+-- Returns element (i, j) of D after the epilogue, for the given sums. With
+-- gates there are two sums. Runs a product with this one element on the
+-- simulator.
 local function ended(o, i, j, sums)
   local one = setmetatable({m = 1, n = #sums, columns = 1}, {__index = o})
   local options, C = options_of(one, nil, function(kind, dtype, nth)
@@ -289,8 +292,8 @@ local function ended(o, i, j, sums)
   return (gemm.gemm(A, B, C, options))(0, 0)
 end
 
--- Returns the coordinates of some elements of D, including the corners, with
--- the expected values.
+-- Returns the coordinates and expected values of some elements of D, including
+-- the corners.
 local function samples(o)
   local list = {{0, 0}, {o.m - 1, o.columns - 1}, {o.m - 1, 0},
                 {0, o.columns - 1}}
@@ -306,13 +309,13 @@ local function samples(o)
   return list
 end
 
--- For each float type of 8 bits, the largest distance between two adjacent
--- numbers of the type, relative to these numbers.
+-- The largest relative distance between adjacent numbers of each 8-bit float
+-- type.
 local COARSE = {e4m3 = 1 / 8, e5m2 = 1 / 4}
 
--- Returns x within the range of D's type, and the error allowed for it. The
--- error includes the rounding of k products of numbers near 1 that are added in
--- any order.
+-- Returns x clamped to the range of D's type, and the tolerance for it. The
+-- tolerance covers the rounding errors of a sum of k products of numbers near
+-- 1, in any order.
 local function expected(o, x)
   local off = 0.004 * math.sqrt(o.k) + 0.008 * math.abs(x)
   if not o.d.is_integer then
@@ -323,7 +326,7 @@ local function expected(o, x)
   end
   local count, unsigned = 2.0 ^ o.d.bits, o.d.name:find "^u"
   local least = unsigned and 0 or -count / 2
-  -- Sums of integers are exact, so no rounding error is allowed.
+  -- Integer sums are exact, so the tolerance is 0 without an epilogue.
   if o.a.is_integer and o.b.is_integer then
     off = o.make and 1 or 0
   else
@@ -332,8 +335,8 @@ local function expected(o, x)
   return math.max(least, math.min(x, least + count - 1)), off
 end
 
---- Returns text about the first wrong element of D, whose product is that of
--- the first operand set; nil if all samples are right.
+--- Returns a message about the first wrong element of D. Returns nil if all
+-- samples are correct. D must be the product of the first operand set.
 function Operands:wrong()
   self.samples = self.samples or samples(self)
   for _, s in ipairs(self.samples) do

@@ -1,5 +1,6 @@
---- The products that `cutelua tune gemm` measures, by the problem's text "bf16
--- bf16 bf16 tn row 4096 4096 4096": a class of cute.ops.tuned, then M, N and K.
+--- The subject of `cutelua tune gemm`: matrix products. A problem is a text
+-- such as "bf16 bf16 bf16 tn row 4096 4096 4096". It contains a class of
+-- cute.ops.tuned, followed by M, N and K.
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local epilogues = require "cutelua.tune.epilogues"
@@ -7,8 +8,8 @@ local gemm = require "cute.ops.gemm"
 local operands = require "cutelua.tune.operands"
 local worker = require "cutelua.tune.worker"
 
--- loops: the indices of the sizes M, N and K, in the order of the nested loops
--- over their values, the outermost first.
+-- loops: the indices of M, N and K in the order of the nested loops, outermost
+-- first.
 local products = {section = "gemm", form = "M,N,K", count = 3,
                   loops = {2, 3, 1}, noun = "product"}
 
@@ -33,8 +34,9 @@ local function types_of(text)
   return ("%s %s %s"):format(a, list[2] or a, list[3] or TYPES[a])
 end
 
--- Returns the class of the product (see cute.ops.tuned) with the epilogue that
--- opt.epilogue names. Sets opt.make to the function that makes the epilogue.
+-- Returns the class of a product with the epilogue opt.epilogue (see
+-- cute.ops.tuned). Sets opt.make to the function that creates the epilogue.
+-- Returns nil and a reason on failure.
 local function with_epilogue(opt, class, size)
   local name, make = epilogues.load(opt.epilogue)
   if not name then return nil, "--epilogue: " .. make end
@@ -47,10 +49,10 @@ local function with_epilogue(opt, class, size)
   return all
 end
 
---- Returns the class of the products that a command line requests, or nil and
--- the reason why there is none. size: {M, N, K} of the first product.
+--- Returns the class of the products that the command line requests. Returns
+-- nil and a reason if the options are not supported.
 ---@param opt table
----@param size integer[]
+---@param size integer[] {M, N, K} of the first product
 ---@return string? class
 ---@return string? why
 function products.class(opt, size)
@@ -63,10 +65,10 @@ function products.class(opt, size)
   return class
 end
 
---- Parses the text of a product.
+--- Parses a problem's text.
 ---@param problem string
----@param make? function makes its epilogue
----@return table # operands.parse, and sizes, title
+---@param make? function creates the epilogue
+---@return table # the fields of operands.parse, and sizes, title
 function products.parse(problem, make)
   local o = operands.parse(problem, make)
   o.sizes = {o.m, o.n, o.k}
@@ -74,8 +76,8 @@ function products.parse(problem, make)
   return o
 end
 
---- Returns the names of the candidates of a problem that are worth measuring.
--- If the problem is not supported, returns an empty list and the reason.
+--- Returns the names of the candidates to measure for a problem. Returns an
+-- empty list and a reason if the problem is not supported.
 ---@param problem string
 ---@param card table {arch: string, sms: integer}
 ---@param job table the options of cutelua.tune.run

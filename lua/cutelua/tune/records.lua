@@ -1,13 +1,13 @@
---- The tuner's journal: one line per measurement, written immediately, so that
--- a run resumes where an earlier run ended or was killed. Several processes may
--- append to one journal.
+--- The journal of the tuner. Each measurement is written immediately as one
+-- line, so that a run can continue after an earlier run ended or was killed.
+-- Several processes may append to one journal.
 --
 --     # cutelua tune 1, CARD, ARCH, SMS
 --     PROBLEM STAGE HOT COLD CHOICE         (a tab between any two)
 --
--- HOT and COLD are microseconds. STAGE is "look", a brief measurement of a
--- candidate; "final", one of the best measured against each other; or
--- "failed", with the reason in place of HOT.
+-- HOT and COLD are times in microseconds. STAGE "look" is a brief measurement
+-- of one candidate. STAGE "final" is a measurement of the fastest candidates
+-- against each other. For STAGE "failed", the reason is in the place of HOT.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 
@@ -28,14 +28,14 @@ local function note(self, problem, stage, hot, cold, choice)
   end
 end
 
---- Reads a journal: known[problem][stage][choice] = {hot, cold} or the failure,
--- and the words of its head. Invalid lines and an incomplete last line are
--- skipped.
+--- Reads a journal. The field known[problem][stage][choice] is {hot, cold}, or
+-- the reason of a failure. The field head is the rest of the first line.
+-- Invalid lines and an incomplete last line are skipped.
 ---@param path string
----@return table? records nil: the file does not exist, or its head is
--- incomplete
----@return string? why reason why it is not a journal
----@return string? begun the incomplete head
+---@return table? records nil if the file does not exist, or if its first line
+-- is incomplete
+---@return string? why the reason why the file is not a journal
+---@return string? begun the incomplete first line
 function records.read(path)
   if core.file_kind(path) ~= "file" then return nil end
   local text, wrong = files.read(path, nil, "plain")
@@ -56,9 +56,9 @@ function records.read(path)
   return self
 end
 
---- Opens the journal at `path`; creates it if it does not exist.
+--- Opens the journal at `path`. Creates the journal if it does not exist.
 ---@param path string
----@param head string the GPU's name, architecture, multiprocessors
+---@param head string the GPU's name, architecture and number of SMs
 ---@return table? records
 ---@return string? why
 function records.open(path, head)
@@ -91,8 +91,8 @@ function Records:of(problem)
   return self.known[problem] or {look = {}, final = {}, failed = {}}
 end
 
---- Appends a line to the journal in one write, so that lines of two processes
--- do not mix.
+--- Appends a line to the journal in a single write, so that the lines of two
+-- processes do not interleave.
 function Records:add(problem, stage, hot, cold, choice)
   note(self, problem, stage, hot, cold, choice)
   self.file:write(table.concat({problem, stage, hot, cold, choice}, "\t"), "\n")

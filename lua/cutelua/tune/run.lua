@@ -1,10 +1,10 @@
---- One run of the tuner. Child processes compile candidates, while another
--- child measures compiled candidates: first each candidate briefly, then a
--- problem's best candidates against each other.
+--- One run of the tuner. Several child processes compile candidates, and one
+-- child process measures them. It measures each candidate briefly, and then the
+-- fastest candidates of a problem against each other.
 --
--- A failing candidate affects only its child process. If the candidate faults,
--- hangs or gives wrong results, the run records this and starts a new child,
--- which continues to measure.
+-- A failing candidate affects only its child process. If a candidate faults,
+-- hangs or computes wrong results, the run records the failure and starts a new
+-- child.
 local child = require "cutelua.tune.child"
 local cli = require "cutelua.program.cli"
 local core = require "cute.core"
@@ -12,8 +12,8 @@ local records = require "cutelua.tune.records"
 local sys = require "cute.sys"
 local tables = require "cutelua.tune.tables"
 
--- Candidates whose hot times differ by at most this factor are compared by
--- their cold times.
+-- If the hot times of candidates differ by at most this factor, their cold
+-- times are compared instead.
 local DEAD_BAND = 1.01
 
 local Run = {}
@@ -25,7 +25,7 @@ Run.__index = Run
 
 local function stop(text) error({tune = text}, 0) end
 
--- Shows a line on a terminal; it replaces the previous line.
+-- Shows a status line on a terminal. It replaces the previous status line.
 function Run:show(text)
   if not self.terminal then return end
   io.stderr:write("\r\27[K", text or "")
@@ -55,8 +55,8 @@ local function start(job)
   return c
 end
 
--- Returns the GPU that a child process reports. Ends the run with a message if
--- the child has none.
+-- Returns the GPU that a child process reports. Stops the run with a message if
+-- there is no GPU.
 local function card_of(c, seconds)
   c:ask("card", seconds, "card")
   local answers = {}
@@ -75,7 +75,7 @@ local function card_of(c, seconds)
   return {name = name, arch = arch, sms = math.tointeger(tonumber(sms))}
 end
 
--- Returns the child process that measures; starts it if there is none.
+-- Returns the child process that measures. Starts it if it is not running.
 function Run:measurer()
   if not self.measuring then
     self.measuring = start(self.job)
@@ -84,8 +84,8 @@ function Run:measurer()
   return self.measuring
 end
 
--- Handles a child process that ended or did not answer in time: its request has
--- failed.
+-- Handles a child process that terminated or exceeded its deadline. Its request
+-- has failed.
 function Run:lost(c, what)
   local job = c.job
   if c == self.measuring then self.measuring = nil end
@@ -101,8 +101,8 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- Counts a candidate of problem x that was measured briefly or failed, and
--- updates x.best, the best candidate so far.
+-- Counts a candidate of problem x that was measured briefly or failed. Updates
+-- x.best, the fastest candidate so far.
 local function looked(x, name)
   x.done = x.done + 1
   local t = x.known.look[name]
@@ -148,8 +148,9 @@ function Run:failed(job, name, what)
   end
 end
 
--- Returns the names of the finalists of problem x: the best candidates of the
--- brief measurements, at most job.finalists of them, fastest first.
+-- Returns the finalists of problem x, fastest first. These are the candidates
+-- whose brief measurement is within the factor job.near of the fastest, at most
+-- job.finalists.
 local function finalists(x, job)
   local list = {}
   for _, name in ipairs(x.names) do
@@ -166,7 +167,7 @@ local function finalists(x, job)
   return table.move(list, 1, math.min(#list, job.finalists), 1, {})
 end
 
--- Returns the best candidate of the measurement of the finalists.
+-- Returns the fastest candidate of the final measurement, or nil.
 local function winner(x)
   local least, best = math.huge, nil
   for _, t in pairs(x.known.final) do least = math.min(least, t[1]) end
@@ -180,7 +181,7 @@ local function winner(x)
   return best
 end
 
--- Finishes a problem: prints its line and adds its row to the table.
+-- Finishes a problem. Prints its result and adds it to the rows of the table.
 function Run:finish(x)
   x.finished = true
   local best = winner(x)
@@ -207,8 +208,8 @@ end
 -- The table
 ---------------------------------------------------------------------------
 
--- Returns the existing table of the file, or a new one. Ends the run if the
--- file has no valid table for this GPU.
+-- Returns the table in the file, or a new table if there is no file. Stops the
+-- run with a message if the file is invalid or is for another GPU.
 function Run:old_table()
   local t, wrong = tables.read(self.table)
   if wrong then
@@ -225,7 +226,7 @@ function Run:old_table()
                sms = card.sms, gemm = {}}
 end
 
---- Adds the results to the table. Reads, merges and writes the table's file
+--- Adds the new results to the table's file. Reads, merges and writes the file
 -- under a lock.
 function Run:write()
   if not self.unwritten then return end
@@ -242,7 +243,8 @@ end
 -- Main loop
 ---------------------------------------------------------------------------
 
--- Gives problems to compile and candidates to measure to idle child processes.
+-- Sends requests to idle child processes: candidates to compile and candidates
+-- to measure.
 function Run:hand_out()
   local job = self.job
   while #self.to_compile > 0 and #self.compilers < job.jobs do
@@ -282,7 +284,8 @@ function Run:answer(c, a)
   elseif a[1] == "fail" then
     c:rest()
     self:failed(job, a[2] ~= "" and a[2] or job.name, a[3])
-    -- The child's state is unknown, so the next request gets a new child.
+    -- The state of the child is unknown, so a new child handles the next
+    -- request.
     if c == self.measuring then
       c:kill()
       self.measuring = nil
@@ -300,7 +303,8 @@ function Run:answer(c, a)
   end
 end
 
--- Waits at most a second for answers of child processes, and handles them.
+-- Waits at most one second for answers of child processes, and handles the
+-- answers. Kills children that exceeded their deadline.
 function Run:wait()
   local children, processes = {}, {}
   for _, c in ipairs(self.compilers) do children[#children + 1] = c end
@@ -325,11 +329,11 @@ function Run:wait()
   end
 end
 
--- Number of problems whose candidates are compiled ahead.
+-- The number of later problems whose candidates are compiled in advance.
 local AHEAD = 4
 
--- Makes the next unfinished problem the one to measure. Candidates of later
--- problems are compiled meanwhile.
+-- Selects the next unfinished problem to measure. Queues the candidates of
+-- later problems for compilation.
 function Run:next_problem()
   while self.now and self.now.finished do
     self:write()
@@ -343,8 +347,8 @@ function Run:next_problem()
   self.now = self.queue[self.at]
 end
 
--- Opens the table and the journal: the files of the GPU, or the files that
--- --out names.
+-- Opens the table and the journal. The default is the user's files for this
+-- GPU; --out names other files.
 function Run:open()
   local card = self.card
   self.table = self.job.out
@@ -365,15 +369,27 @@ function Run:open()
   if not self.records then stop(why) end
 end
 
---- Runs the tuner. job: subject, cutelua.tune.products or .attention; problems,
--- a list of texts that the subject parses; out, the table's file (the user's
--- own when absent); jobs, number of compiling children; look, warm, hot
--- (milliseconds), rounds, finalists, near (relative to the best look), slack
--- (relative to the model's best), most (candidates of a problem), limit
--- (seconds for a candidate), time (seconds in total); worker, the children's
--- module; epilogue, a word of cutelua.tune.epilogues, and make, its function.
+--- Runs the tuner. The fields of job are:
+--
+--     subject     cutelua.tune.products or cutelua.tune.attention
+--     problems    the problems, as texts that the subject parses
+--     out         the file of the table (by default the user's own)
+--     jobs        number of children that compile
+--     look, warm, hot   milliseconds of the brief measurement, of the warm-up,
+--                 and of a hot measurement
+--     rounds      number of rounds of the final measurement
+--     finalists   maximum number of finalists
+--     near        maximum time of a finalist, relative to the fastest one
+--     slack       maximum predicted time of a candidate, relative to the lowest
+--     most        maximum number of candidates per problem
+--     limit       maximum seconds to measure a candidate
+--     time        maximum total seconds
+--     worker      the module that the children run
+--     epilogue    the epilogue's name or file (cutelua.tune.epilogues)
+--     make        the function that creates the epilogue
 ---@param job table
----@return table run table = the file written, count = products in it now
+---@return table run table = the file written, count = number of problems with
+-- a result
 return function(job)
   local self = setmetatable({job = job, problems = job.problems, queue = {},
     at = 1, count = 0, compilers = {}, to_compile = {}, rows = {},

@@ -1,5 +1,5 @@
---- Files with tables of measured choices, one per GPU model. The tuner writes
--- them (docs/tuning.md), and ops.gemm and ops.attention read them
+--- Tables of measured choices. There is one file per GPU model. `cutelua tune`
+-- writes the files (docs/tuning.md), and ops.gemm and ops.attention read them
 -- (cute.ops.tuned).
 --
 --     return {
@@ -20,10 +20,10 @@
 --       },
 --     }
 --
--- cute.ops.tuned describes the names of classes, such as "bf16 bf16 bf16 tn
--- row". A choice is a name from cute.ops.choose or tuned.tile_name. A name that
--- is not among a problem's candidates is ignored, so a table may be outdated or
--- from another GPU, but never causes an error.
+-- cute.ops.tuned describes class names such as "bf16 bf16 bf16 tn row". A
+-- choice is a name from cute.ops.choose or tuned.tile_name. A name that is not
+-- among a problem's candidates is ignored. So a table that is outdated, or from
+-- another GPU, never causes an error.
 local core = require "cute.core"
 local files = require "cute.lang.files"
 local folders = require "cutelua.program.folders"
@@ -32,7 +32,7 @@ local tuned = require "cute.ops.tuned"
 
 local tables = {FORMAT = 1}
 
---- Returns the part of a file's name that stands for a GPU model: "h200" for
+--- Returns the part of a file name that identifies a GPU model: "h200" for
 -- "NVIDIA H200".
 ---@param name string
 ---@return string
@@ -40,18 +40,18 @@ function tables.card(name)
   return (name:lower():gsub("^nvidia ", ""):gsub("[^%w]+", "-"))
 end
 
---- Returns the user's folder of tables, or nil if there is no home folder.
+--- Returns the user's folder of tables. Returns nil if there is no home folder.
 ---@return string?
 function tables.folder()
   local data = folders.data()
   return data and data .. "/tuned"
 end
 
--- The largest size of a table in bytes.
+-- The maximum size of a table's file in bytes.
 local LARGEST = 16 << 20
 
--- Reports whether x is a list whose first elements have the Lua types `...`,
--- in this order. A type may be "integer".
+-- Reports whether x is a list whose first elements have the given Lua types. A
+-- type may also be "integer".
 local function has_types(x, ...)
   if type(x) ~= "table" then return false end
   for i, t in ipairs {...} do
@@ -62,16 +62,16 @@ local function has_types(x, ...)
   return true
 end
 
--- The sections of a table, which say what is tuned. sizes: the names of the
--- integers at the beginning of each row. order: the indices of these integers
--- in the order in which they are compared to sort the rows.
+-- The sections of a table, one per subject of tuning. sizes: the names of the
+-- sizes at the beginning of each row. order: the indices of the sizes in the
+-- order in which they are compared when rows are sorted.
 local SECTIONS = {
   {name = "gemm", sizes = {"M", "N", "K"}, order = {2, 3, 1}},
   {name = "attention", sizes = {"B", "S", "T", "H", "G", "D"},
    order = {6, 4, 5, 2, 3, 1}, optional = true},
 }
 
--- Reports whether x has the form of a row in a section of a tuned table.
+-- Reports whether x is a valid row of a section.
 local function is_row(section, x)
   local types, n = {}, #section.sizes
   for i = 1, n do types[i] = "integer" end
@@ -79,8 +79,8 @@ local function is_row(section, x)
   return has_types(x, table.unpack(types)) and x[n + 1] + x[n + 2] ~= math.huge
 end
 
--- Returns a sentence about the first error in a section of table t; nil if the
--- section is valid.
+-- Returns a message about the first error in a section of table t. Returns nil
+-- if the section is valid.
 local function fault_of(section, t)
   local name, classes = section.name, t[section.name]
   if classes == nil and section.optional then return nil end
@@ -99,8 +99,8 @@ local function fault_of(section, t)
   end
 end
 
--- Returns a sentence about the first error in the contents of a table file, or
--- nil if there is none.
+-- Returns a message about the first error in a table. Returns nil if the table
+-- is valid.
 local function fault(t)
   if type(t) ~= "table" then return "it does not return a table" end
   if t.format ~= tables.FORMAT then
@@ -117,7 +117,7 @@ local function fault(t)
   end
 end
 
---- Parses a file's text as data, without running it.
+--- Parses the text of a table's file as data, without executing it.
 ---@param text string
 ---@return table? t
 ---@return string? why
@@ -128,8 +128,8 @@ function tables.parse(text)
   return t
 end
 
---- Returns the table in a file. Returns nil if there is no file, or nil and the
--- reason if the file is invalid.
+--- Returns the table in a file. Returns nil if the file does not exist, or nil
+-- and a reason if the file is invalid.
 ---@param path string
 function tables.read(path)
   local kind = core.file_kind(path)
@@ -142,8 +142,8 @@ function tables.read(path)
   return t
 end
 
---- Returns the user's table for a GPU and the file's name; or nil, the name,
--- and the reason if the file is invalid.
+--- Returns the user's table for a GPU and the path of its file. Returns nil,
+-- the path and a reason if the file is invalid.
 ---@param card string the GPU's name
 ---@return table?
 ---@return string? path
@@ -182,7 +182,7 @@ local function add_section(out, section, t)
   out[#out + 1] = "  },\n"
 end
 
---- Returns the text of a file that holds the table.
+--- Returns the text of a table's file.
 ---@param t table
 ---@return string
 function tables.text(t)
@@ -197,10 +197,10 @@ function tables.text(t)
 end
 
 --- Merges the rows of `more` into a section of table t. A row of `more`
--- replaces the row of t for the same sizes.
+-- replaces the row of t with the same sizes.
 ---@param t table
----@param more table<string, table[]> by class
----@param name? string of the section: "gemm" (when absent) or "attention"
+---@param more table<string, table[]> lists of rows by class
+---@param name? string the section: "gemm" (by default) or "attention"
 function tables.merge(t, more, name)
   name = name or "gemm"
   local count
@@ -209,7 +209,7 @@ function tables.merge(t, more, name)
   end
   local into = t[name] or {}
   t[name] = into
-  -- The full name of each class in t, by the class without its epilogue's name.
+  -- The classes of t, by their names without the epilogue's name.
   local known = {}
   for class in pairs(into) do known[tuned.nameless(class)] = class end
   for class, rows in pairs(more) do

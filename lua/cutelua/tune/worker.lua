@@ -1,18 +1,19 @@
---- The child process of the tuner, which compiles candidates, or measures them.
+--- The child process of the tuner. It compiles or measures candidates.
 --
--- Requests and answers are lines of words separated by tabs
+-- Requests and answers are lines of words that are separated by tabs
 -- (cutelua.tune.child):
 --
 --     card                              card NAME ARCH SMS
 --     compile PROBLEM ARCH SMS NAME     done, or fail NAME WHY
 --     measure PROBLEM ROUNDS WARM HOT COLD NAME...
---                                       begin NAME for each as its turn
---                                       begins, time NAME HOT COLD for each
---                                       (microseconds), done; or fail NAME WHY
+--                                       begin NAME before each candidate is
+--                                       prepared; then time NAME HOT COLD for
+--                                       each (microseconds), and done;
+--                                       or fail NAME WHY
 --
--- PROBLEM is a class of cute.ops.tuned, followed by M, N and K; or a problem of
--- cutelua.tune.attention. If the class has an epilogue, main's argument names
--- the epilogue by a word of cutelua.tune.epilogues.
+-- PROBLEM is a class of cute.ops.tuned followed by M, N and K, or a problem of
+-- cutelua.tune.attention. If the class has an epilogue, the argument of main is
+-- the epilogue's name or file (cutelua.tune.epilogues).
 local attention = require "cutelua.tune.attention"
 local child = require "cutelua.tune.child"
 local cute = require "cute"
@@ -28,7 +29,8 @@ local choose = require "cute.ops.choose"
 
 local worker = {}
 
--- Milliseconds that a GPU needs to settle at its power limit.
+-- The number of milliseconds that a GPU needs until its clock is stable at the
+-- power limit.
 local SETTLE = 150
 
 local function answer(...)
@@ -36,7 +38,8 @@ local function answer(...)
   io.stdout:flush()
 end
 
---- Returns the device object of a GPU that need not exist, for compiling.
+--- Returns a device object of an architecture, for compiling. The GPU need not
+-- exist.
 ---@param arch string
 ---@param sms integer
 function worker.device(arch, sms)
@@ -45,11 +48,11 @@ function worker.device(arch, sms)
   return setmetatable(d, devices.Device)
 end
 
--- The epilogue that main's argument names: its maker and its name.
+-- The epilogue of main's argument: the function that creates it, and its name.
 local make, named
 
--- Returns {p = the problem, call = the call of ops.gemm} for a set of operands.
--- Further fields are the candidates, by name.
+-- Returns the candidates for a set of operands as a table by name. The table
+-- also has the fields p, the problem, and call, the ops.gemm call.
 local function offers_of(set, device)
   if not set.offers then
     set.options.device = device
@@ -60,8 +63,7 @@ local function offers_of(set, device)
   return set.offers
 end
 
--- Returns the plan of the candidate with this name, which prepares its
--- launches, and the call of ops.gemm.
+-- Returns the launch plan of the candidate `name`, and the ops.gemm call.
 local function plan_of(set, device, name)
   local offers = offers_of(set, device)
   if not offers[name] then
@@ -70,7 +72,7 @@ local function plan_of(set, device, name)
   return plans.new(offers.p, offers[name], offers.call), offers.call
 end
 
--- Raises an error if the epilogue has changed since the start of the run.
+-- Raises an error if the epilogue's file has changed since the run started.
 local function check_class(problem)
   local class = problem:match "^(.-) %d+ %d+ %d+$"
   if make and operands.class(problem, make, named) ~= class then
@@ -79,7 +81,7 @@ local function check_class(problem)
   end
 end
 
--- Operands for each offer of the problem that was compiled last.
+-- The operands of the problem that was compiled last.
 local asked = {}
 
 local function is_attention(problem) return problem:find "^attention " end
@@ -104,8 +106,8 @@ local function compile(problem, arch, sms, name)
   answer "done"
 end
 
---- Returns an object whose launches use the given prepared launches in turn.
--- There is one prepared launch for each set of operands.
+--- Returns an object whose launch method cycles through the prepared launches
+-- `runs`. There is one prepared launch per set of operands.
 ---@param runs table[]
 function worker.in_turn(runs)
   if #runs == 1 then return runs[1] end
@@ -119,8 +121,8 @@ function worker.in_turn(runs)
   end}
 end
 
--- Returns a candidate in the form that the benchmark takes. Its results are
--- checked when it is first prepared.
+-- Returns a candidate as a contestant for the benchmark. Checks the candidate's
+-- results when it is prepared first.
 local function contestant(o, name)
   if o.contestant then return o:contestant(name) end
   if o.ready[name] then return o.ready[name] end
@@ -170,8 +172,9 @@ function VERBS.card()
   answer("card", info.name, info.arch, info.sms)
 end
 
---- Answers the requests on standard input until its end.
----@param epilogue? string
+--- Reads requests from standard input and answers them, until the end of the
+-- input.
+---@param epilogue? string the epilogue's name or file
 function worker.main(epilogue)
   if epilogue then named, make = assert(epilogues.load(epilogue)) end
   for line in io.lines() do

@@ -1,7 +1,8 @@
---- Gives every run of a script fresh globals, although the Lua state persists.
--- Changes of a script to Lua's libraries are undone at its end, because the
--- workshop itself needs them. The script's additions, and the modules that it
--- required from files, stay for the prompt until the next run begins.
+--- Gives every run of a script fresh globals, although all runs share one Lua
+-- state. When a script ends, its changes to Lua's libraries are undone, because
+-- the workshop needs the libraries. The globals that the script added, and the
+-- modules that it loaded from files, remain available in the prompt until the
+-- next run.
 local next, pcall, rawequal, rawset = next, pcall, rawequal, rawset
 local require, type = require, type
 local find, getmetatable, setmetatable = string.find, debug.getmetatable,
@@ -13,7 +14,8 @@ local globals = {}
 local LIBRARIES = {_G, string, table, math, io, os, coroutine, utf8, debug,
                    package, package.loaded, getmetatable ""}
 
--- The state before the script ran: {{table, copy of it, metatable}, ...}.
+-- The state before the script ran: a list of {table, copy of the table,
+-- metatable}.
 local before
 
 local function copy(t)
@@ -22,8 +24,8 @@ local function copy(t)
   return out
 end
 
---- Records the state of globals and libraries before a script runs, unless it
--- is recorded already.
+--- Records the state of globals and libraries before a script runs. Does
+-- nothing if the state is recorded already.
 function globals.keep()
   if before then return end
   before = {}
@@ -32,17 +34,17 @@ function globals.keep()
   end
 end
 
---- Reports whether Lua has a global of that name, or had it before a script
--- ran.
+--- Reports whether a global of this name existed before the script ran.
 ---@param name string
 ---@return boolean
 function globals.had(name)
   return (before and before[1][2] or LIBRARIES[1])[name] ~= nil
 end
 
---- Restores the values of globals and libraries that a script changed; removes
--- hooks.
----@return table changed the globals that were changed, with those values
+--- Restores the globals and library functions that a script changed. Removes
+-- debug hooks.
+---@return table changed the values that the script assigned to existing
+-- globals, by name
 function globals.mend()
   local changed = {}
   sethook()
@@ -59,15 +61,15 @@ function globals.mend()
   return changed
 end
 
--- Returns the set of modules that the program contains. These modules stay
--- loaded, because they contain no values of a script.
+-- Returns the set of modules that are built into the program. These modules
+-- stay loaded, because they do not hold values of a script.
 local function ours()
   local set, ok, sys = {}, pcall(require, "cute.sys")
   for _, name in next, ok and sys.modules() or {} do set[name] = true end
   return set
 end
 
---- Restores the recorded state: also removes what a script added.
+--- Restores the recorded state. Also removes everything that a script added.
 function globals.restore()
   globals.mend()
   local own

@@ -1,27 +1,28 @@
---- The workshop in a browser: answers the requests of its page, whose scripts
--- are in web/, as JSON.
+--- The workshop in a browser. It answers the JSON requests of the page, whose
+-- scripts are in web/.
 --
--- A request is {ask = NAME, ...}, the answer a table of plain data. An error
--- is {ok = false, error = {message =, kind =, file =, line =, hint =, text =}}
--- (cutelua.text.errors.told). The requests:
--- run: {name =, text =, words =, seed =} -> {ok =, code =, seconds =, error =,
---   page =, pictures =}: page is the data of cutelua.page if something was
---   launched, without drawn pictures and costs; page.left is the number of
---   launches left out; pictures are those of cute.draw.
--- prompt: {text =} -> as for run, in the globals of the last run, or
---   {unfinished = true}.
--- costs: {kernel = n} -> {kernel =}: the n-th kernel of the last page, with its
---   estimate.
--- picture: {number = n} -> {picture =}: a picture of the last page.
--- timeline: {kernel = n} -> {picture =, text =} of cutelua.profile.timeline.
--- syntax: {name =, text =} -> {line =, message =} of a syntax error, or {}.
--- complete: {text = up to the cursor} -> {word =, list = {{text =, about =},
---   ...}, more = true if there are more
---   candidates}.
--- about: {name =} -> {text =}.
--- hello: -> {version =, lua =}.
--- npy: {name = a file's name} -> {ok =, dtype =, shape =, global =}.
--- lesson, block, exercise: see cutelua.workshop.lessons.
+-- A request is {ask = NAME, ...}. An answer is a table of plain data. The
+-- answer to a failed request is {ok = false, error = {message =, kind =, file
+-- =, line =, hint =, text =}} (cutelua.text.errors.told). The requests and
+-- their answers are:
+--
+--   run: {name =, text =, words =, seed =} -> {ok =, code =, seconds =,
+--     error =, page =, pictures =}. page is the data of cutelua.page without
+--     pictures and costs, and is present if a kernel was launched. page.left
+--     is the number of launches left out. pictures are those of cute.draw.
+--   prompt: {text =} -> as for run, or {unfinished = true}. The text runs
+--     with the globals of the last run.
+--   costs: {kernel = n} -> {kernel =}: the nth kernel of the last page, with
+--     its estimate.
+--   picture: {number = n} -> {picture =}: a picture of the last page.
+--   timeline: {kernel = n} -> {picture =, text =} of cutelua.profile.timeline.
+--   syntax: {name =, text =} -> {line =, message =} of a syntax error, or {}.
+--   complete: {text = up to the cursor} -> {word =, list = {{text =, about =},
+--     ...}, more = true if there are more candidates}.
+--   about: {name =} -> {text =}.
+--   hello: -> {version =, lua =}.
+--   npy: {name = a file's name} -> {ok =, dtype =, shape =, global =}.
+--   lesson, block, exercise: see cutelua.workshop.lessons.
 local core = require "cute.core"
 local json = require "cutelua.text.json"
 local errors = require "cutelua.text.errors"
@@ -34,7 +35,7 @@ local workshop = {}
 
 local asks = {run = run.script, syntax = run.syntax}
 
--- Returns a field of a request, checked for its type.
+-- Returns a field of a request. Raises an error if its type is wrong.
 local function field(request, name, want)
   local v = request[name]
   if (math.type(v) or type(v)) ~= want then
@@ -48,7 +49,7 @@ function asks.prompt(request)
   return run.input(field(request, "text", "string"))
 end
 
--- Returns the page of the latest run; raises an error if there is none.
+-- Returns the page of the last run. Raises an error if there is none.
 local function last_page()
   if not run.page then
     core.fail("bad-argument", "nothing was launched yet: run a script first")
@@ -56,9 +57,9 @@ local function last_page()
   return run.page
 end
 
--- Returns `found`, the kernel or picture of the latest page that has the
--- number request[name]. Raises an error if `found` is nil, because the page
--- has none with this number.
+-- Returns `found`, the kernel or picture with the number request[name]. Raises
+-- an error if `found` is nil, because the last page has no such kernel or
+-- picture.
 local function numbered(request, name, found)
   if found == nil then
     core.fail("bad-argument", ("%s: the last run has no %s %d"):format(
@@ -85,7 +86,7 @@ function asks.timeline(request)
   return {picture = html.data(draw.picture(t, {})), text = tostring(t)}
 end
 
--- Returns the first sentence of a public name's comment.
+-- Returns the first sentence of the doc comment of a public name.
 local function about(name)
   local item = require "cutelua.doc.names".find(name)
   local doc = item and item.doc
@@ -124,7 +125,8 @@ end
 
 function asks.hello()
   local ok, sys = pcall(require, "cute.sys")
-  -- Loads the modules of the prompt before the user types.
+  -- Loads the modules of the prompt in advance, so that the first input is not
+  -- delayed.
   run.prompt()
   return {version = ok and sys.version or nil, lua = _VERSION}
 end
@@ -145,7 +147,7 @@ local function answer(request)
   return ask(request)
 end
 
---- Answers a request without raising errors.
+--- Answers a request. Errors are returned in the answer, not raised.
 ---@param request table
 ---@return table answer
 function workshop.ask(request)
@@ -154,7 +156,7 @@ function workshop.ask(request)
   return {ok = false, error = errors.told(found)}
 end
 
---- Answers a request given as JSON; returns the answer as JSON.
+--- Answers a JSON request. Returns the answer as JSON.
 ---@param text string
 ---@return string
 function workshop.answer(text)

@@ -1,16 +1,21 @@
---- The tutorial in the workshop: answers the page's requests about lessons.
--- lesson: {name = or its number} -> {name =, number =, title =, blocks =
---   {{kind =, text =, html = of text, name =, hints = of HTML, solution = of an
---   exercise}, ...}}, as in cutelua.learn.
--- block: {lesson =, index =, text =, before = {{index =, text =}, ...}}: the
---   learner's text of a block of Lua or a picture, and of earlier blocks where
---   it differs from the lesson's -> as `run`, and shown = {{line =, text =},
---   ...}, the values of lines with `-->`.
--- exercise: {lesson =, name =, text =} -> as `run` of the attempt, and right =,
---   message = the error, line = where it names one.
+--- The tutorial in the workshop. It answers the page's requests about lessons:
 --
--- A block has the globals of the blocks before it. An exercise has the globals
--- of the lesson's own blocks. The prompt continues after the last block.
+--   lesson: {name = the lesson's name or number} -> {name =, number =,
+--     title =, blocks = {{kind =, text =, html = the text as HTML, name =,
+--     hints = list of HTML, solution = of an exercise}, ...}}. The blocks are
+--     those of cutelua.learn.
+--   block: {lesson =, index =, text =, before = {{index =, text =}, ...}} ->
+--     as for run, and shown = {{line =, text =}, ...}. Runs a block of Lua
+--     or a picture with the learner's text. `before` has the learner's texts
+--     of earlier blocks that differ from the lesson. shown has the values of
+--     the lines with `-->`.
+--   exercise: {lesson =, name =, text =} -> as for run, and right =,
+--     message = the error, line = the error's line if known. Checks the
+--     learner's attempt.
+--
+-- A block starts with the globals of the blocks before it. An exercise starts
+-- with the globals of the lesson's original blocks. The prompt starts with the
+-- globals of the last block.
 local core = require "cute.core"
 local cute = require "cute"
 local learn = require "cutelua.learn"
@@ -19,8 +24,8 @@ local run = require "cutelua.workshop.run"
 
 local lessons = {}
 
--- The globals after the block of a lesson that ran last, and the texts of all
--- blocks that led to them: {lesson =, all =, env =}.
+-- The globals after the block that ran last: {lesson =, all =, env =}. `all`
+-- contains the texts of all blocks that produced them.
 local last = {}
 
 local function find(request, field)
@@ -61,8 +66,8 @@ end
 -- ---- the learner's code ----
 
 -- Returns the learner's texts of the Lua blocks before block request.index, by
--- number. Also returns all texts before it joined: the key of the globals that
--- exist after these blocks ran.
+-- block number. Also returns the texts of all these blocks as one string, which
+-- identifies the globals after them.
 local function texts_before(request, blocks)
   local texts, all = {}, {}
   for _, one in ipairs(request.before or {}) do
@@ -76,8 +81,8 @@ local function texts_before(request, blocks)
   return texts, table.concat(all, "\0")
 end
 
--- Returns the globals that a block starts with: those kept in `last`, or those
--- from running all texts before the block again.
+-- Returns the globals that a block starts with. Returns the globals in `last`
+-- if they match, or runs the blocks before it again.
 local function globals_at(lesson, index, texts, all)
   if last.lesson == lesson.name and last.all == all then return last.env end
   local ok, env = pcall(learn.before, lesson, index, texts)

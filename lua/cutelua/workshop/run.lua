@@ -1,5 +1,6 @@
---- A run of the workshop: a script on the simulator with its pictures, the page
--- of its kernels, and its errors; and the prompt with its globals.
+--- Runs scripts in the workshop. A script runs on the simulator; the answer has
+-- its pictures, its errors and the page of its kernels. The prompt continues
+-- with the script's globals.
 local core = require "cute.core"
 local draw = require "cutelua.draw"
 local globals = require "cutelua.workshop.globals"
@@ -19,27 +20,28 @@ local call = has_sys and sys.call or xpcall
 local run = {}
 
 local MOST_PICTURES = 64
--- Lua truncates chunk names that are longer than this.
+-- The maximum length of a script's name. Lua truncates longer chunk names.
 local LONGEST_NAME = 40
--- The largest size of a script in bytes.
+-- The maximum size of a script in bytes.
 local LARGEST = 64 << 20
 local NO_GPU = "the workshop has only the simulator: a page cannot reach a GPU"
 
---- The data of the web page (cutelua.page) that shows the last run; nil if no
--- kernel ran.
+--- The page of the last run (cutelua.page). It is nil if no kernel was
+-- launched.
 run.page = nil
 
--- Arrays that the page read from .npy files, in order: {name = the file's name,
--- global = name of the global variable with the array}.
+-- The arrays that the page read from .npy files, in order: {name = the file's
+-- name, global = the name of the global that holds the tensor}.
 local arrays = {}
 
--- The prompt that continues after the last run; nil until it is made.
+-- The prompt that continues after the last run, or nil if it is not created
+-- yet.
 local prompt
 
 -- ---- runs ----
 
--- Returns the function for draw.screen, which adds pictures to the answer in
--- the form that the page's script takes.
+-- Returns a function for draw.screen. It appends pictures to the answer in the
+-- form that the page's JavaScript needs.
 local function screen(answer)
   return function(picture)
     if #answer.pictures == MOST_PICTURES then
@@ -52,8 +54,8 @@ local function screen(answer)
   end
 end
 
--- Returns a message of Lua; if memory was exhausted, adds the most memory that
--- a page can have.
+-- Returns an error message of Lua. Appends the memory limit of a page if the
+-- message is about memory.
 local function said(message)
   if message ~= "not enough memory" then return message end
   local most = has_sys and sys.memory
@@ -61,11 +63,11 @@ local function said(message)
     most / (1 << 30)) or "") .. " [out-of-memory]"
 end
 
---- Calls f as a script: launches run on the simulator and are watched, os.exit
--- ends the script, pictures are kept, and failures are reported.
----@param f fun(): table? may return a failure (of errors.capture) not yet
--- reported
----@param seed? integer seed of the schedules of launches that have none
+--- Calls f as a script. Launches run on the simulator and are observed, os.exit
+-- ends the script, pictures are collected, and errors are returned in the
+-- answer.
+---@param f fun(): table? may return a failure (of errors.capture) to report
+---@param seed? integer schedule seed of launches without a seed
 ---@return table answer {ok =, code =, seconds =, error =, page =, pictures =}
 function run.call(f, seed)
   local answer = {pictures = {}}
@@ -87,7 +89,7 @@ function run.call(f, seed)
   ok, draw.screen = ok and not failure, nil
   local left = type(failure) == "table" and failure.value == w.stop
   if not ok and not left then
-    -- If memory is exhausted, the failure is only a text.
+    -- If memory is exhausted, the failure is a string, not a table.
     if type(failure) ~= "table" then
       failure = {message = said(tostring(failure)), frames = {}}
     end
@@ -109,8 +111,8 @@ end
 
 -- ---- scripts ----
 
--- Returns the name of a script as reports show it: without folders and control
--- characters, not too long.
+-- Returns a script's name for reports: without folders and control characters,
+-- and truncated to LONGEST_NAME bytes.
 local function name_of(text)
   local name = tostring(text or ""):gsub("%c", ""):match "[^/]*$"
   if name == "" then return "script.lua" end
@@ -126,8 +128,9 @@ local function words_of(request, name)
   return words
 end
 
--- Makes a tensor of each array that was read from a file a global of `env`. An
--- array that can no longer be read is reported once.
+-- Creates a tensor for each array that was read from a file, as a global in
+-- `env`. Removes an array that can no longer be read from the list, and raises
+-- an error.
 local function put_arrays(env)
   for i, one in ipairs(arrays) do
     local array, why = npy.read(one.name)
@@ -164,14 +167,14 @@ local function check_seed(seed)
   end
 end
 
---- Runs a script in fresh globals, which stay for the prompt.
+--- Runs a script with fresh globals, which the prompt then uses.
 ---@param request table {name: string?, text: string, words: string[]?,
 -- seed: integer?}
 ---@return table answer of run.call
 function run.script(request)
   globals.restore()
   run.page, prompt = nil, nil
-  -- Frees the memory of the previous run's tensors.
+  -- Frees the tensors of the previous run.
   collectgarbage()
   local name = name_of(request.name)
   prompt = new_prompt()
@@ -186,8 +189,8 @@ function run.script(request)
   end, request.seed)
 end
 
---- Returns the line and the message of a script's syntax error; an empty table
--- if there is none.
+--- Returns the line and the message of a syntax error in a script. Returns an
+-- empty table if there is none.
 ---@param request {name: string?, text: string}
 ---@return table answer {line =, message =}, or empty
 function run.syntax(request)
@@ -200,8 +203,8 @@ end
 
 -- ---- the prompt ----
 
---- Returns the prompt that continues after the last run; makes one if there is
--- none.
+--- Returns the prompt that continues after the last run. Creates it if
+-- necessary.
 ---@return table
 function run.prompt()
   if not prompt then
@@ -211,17 +214,17 @@ function run.prompt()
   return prompt
 end
 
---- Makes the prompt read variables from the globals `env`, without changing
--- these.
+--- Lets the prompt read the variables in `env`. Assignments in the prompt do
+-- not change `env`.
 ---@param env table
 function run.behind(env)
   prompt = new_prompt()
   setmetatable(prompt.last, {__index = env})
 end
 
---- Runs an input of the prompt, with the globals of the last run.
+--- Runs an input of the prompt with the globals of the last run.
 ---@param text string
----@return table answer of run.call; or {unfinished = true}
+---@return table answer of run.call, or {unfinished = true}
 function run.input(text)
   local r = run.prompt()
   local asked = text:find("?", 1, true) and require "cutelua.doc".asked(text)
@@ -240,7 +243,7 @@ end
 
 local PRESET = {cute = true, _ = true, X = true, arg = true}
 
--- Returns a name for the global that holds a file's tensor: my_data for "my
+-- Returns the name of the global for a file's tensor: my_data for "my
 -- data.npy", print_ for print.npy.
 local function global_of(file)
   local name = file:match "[^/]*$":gsub("%.npy$", ""):gsub("[^%w_]+", "_")
@@ -252,11 +255,10 @@ local function global_of(file)
   return name
 end
 
---- Reads a .npy file, and makes its tensor a global for all runs and the
+--- Reads a .npy file. Its tensor becomes a global in all runs and in the
 -- prompt.
 ---@param file string
----@return table answer {ok =, dtype =, shape =, global =}; raises for an
--- invalid file
+---@return table answer {ok =, dtype =, shape =, global =}
 function run.array(file)
   local array, why = npy.read(file)
   if not array then error(why, 0) end

@@ -1,7 +1,8 @@
 --- Lesson: finding a bug with the simulator.
 local cute = require "cute"
 
--- Returns a kernel that sums each row by a tree reduction in shared memory.
+-- Returns the text of a kernel that sums each row by a tree reduction in shared
+-- memory.
 local function tree(last)
   return [[
 k = cute.kernel("sum", function(x, total)
@@ -18,7 +19,8 @@ end)
 ]]
 end
 
--- Returns a kernel that repeatedly shifts a row by one through shared memory.
+-- Returns the text of a kernel that repeatedly shifts a row by one through
+-- shared memory.
 local function shift(barrier)
   return [[
 k = cute.kernel("shift", function(x, y)

@@ -1,7 +1,8 @@
 --- Lesson: a copy that saturates memory.
 local cute = require "cute"
 
--- Runs k(x, y) on a bf16 matrix. Returns the report, or nil and the error.
+-- Runs k(x, y) on bf16 matrices (m,n). Returns the report, or nil and the
+-- error.
 local function copied(k, m, n, launch)
   local x, y = cute.zeros({m, n}, cute.bf16), cute.zeros({m, n}, cute.bf16)
   for i = 0, m - 1 do

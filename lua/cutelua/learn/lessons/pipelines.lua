@@ -20,10 +20,10 @@ local function multiplied(k, depth)
   return report
 end
 
--- Returns the number of tiles in flight while a warp executes an MMA, found by
--- stepping through k(A, B, C) in the debugger. Each MMA has a number of tiles
--- in flight. The largest 1 / `tiles` of these numbers are ignored, and the
--- result is the largest of the others.
+-- Returns how many tiles are in flight while a warp executes an MMA. To find
+-- out, it steps through k(A, B, C) in the debugger and notes the number at each
+-- MMA. It ignores the largest of these numbers, one in `tiles`, and returns the
+-- largest remaining number.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},
@@ -40,12 +40,14 @@ local function tiles_under_way(k, A, B, C, tiles)
   return n and copies > 0 and n * tiles // copies or 0
 end
 
--- Reports whether k is a pipeline of three stages, else nil and the error.
+-- Reports whether k is a pipeline of three stages; if not, returns nil and the
+-- error.
 local function is_three_deep(k)
   local TILES = 5
   local A = cute.zeros({128, 32 * TILES}, cute.bf16)
   local B, C = A:clone(), cute.zeros({128, 128}, cute.f32)
-  -- The shared memory of three stages of (128 + 128) x 32 elements of bf16.
+  -- The bytes of shared memory for three stages of (128 + 128) x 32 bf16
+  -- elements.
   local want = 3 * 256 * 32 * 2
   local has = k(A, B, C):trace({block = 128, arch = "sm_80"}).info.smem
   if has < want then

@@ -1,8 +1,8 @@
 --- Lesson: shared memory, its banks, and swizzles.
 local cute = require "cute"
 
--- Returns the sum of of(line) over all lines, and the line with the largest
--- value.
+-- Returns the sum of of(line) over all lines of a report, and the line for
+-- which of(line) is largest.
 local function worst(report, of)
   local most, line, sum = 0, nil, 0
   for _, l in ipairs(report.lines) do
@@ -13,7 +13,7 @@ local function worst(report, of)
   return sum, line
 end
 
--- Reports whether k(x, y) transposes 32x32 f32 without conflicts.
+-- Reports whether k(x, y) transposes a 32x32 f32 matrix without bank conflicts.
 local function transposed(k)
   local x, y = cute.zeros({32, 32}, cute.f32), cute.zeros({32, 32}, cute.f32)
   for i = 0, 31 do

@@ -54,8 +54,7 @@ local function place(s) return {s.at.step, s.at.line, s.at.cta, s.at.warp} end
 
 describe("the debugger", function()
   it("steps back before the launch, which precedes no other launch", function()
-    -- This kernel waits before it reads memory that a preceding launch writes;
-    -- `late` does not wait.
+    -- It waits before it reads what the launch before wrote; `late` does not.
     local k = cute.kernel("dependent", function(x, y)
       local i = cute.arch.thread_idx()
       cute.arch.griddepcontrol_wait()

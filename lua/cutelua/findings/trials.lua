@@ -170,11 +170,11 @@ end
 --- Tries edits in their order, and returns the edits after which the command
 -- finds nothing wrong. An edit gets `unchecked`, and comes after the others, if
 -- the command has a note that the script as it is lacks, or could not check
--- everything. If no edit succeeds, returns edits
--- that were not tried, with `unchecked`. The search for further edits takes at
--- most as long as the search for the first (MORE longer, if that has a note).
--- Edits given without `unchecked` are the surgeon's: if one of them succeeds,
--- other edits are omitted.
+-- everything. If no edit succeeds, returns edits that were not tried, with
+-- `unchecked`. The search for further edits takes at most as long as the search
+-- for the first (MORE longer, if that has a note). Edits given without
+-- `unchecked` are the surgeon's: if one of them succeeds, other edits are
+-- omitted.
 ---@param list table[]
 ---@param sizes string[] sizes of the launches up to the finding; an edit must
 -- not change them

@@ -163,7 +163,7 @@ describe("a word that is no public name", function()
     local out, code = ask "ldmatrix"
     assert.equal(0, code)
     has(out, "What has 'ldmatrix':\n\nNames\n",
-        "  cute.nvgpu.warp.LdMatrix8x8x16bOp  ldmatrix, for",
+        "  cute.nvgpu.warp.LdMatrix8x8x16bOp  Makes the operation ldmatrix ",
         "\nDocuments: ", "Vectors and fragments\n")
     has(ask "cache_mb", "\nEnvironment\n  CUTELUA_CACHE_MB  Size limit in MiB")
     has(ask "TMA", "\nAtoms\n  SM90_TMA_LOAD ", "cute.make_copy_atom",

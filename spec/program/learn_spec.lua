@@ -163,7 +163,7 @@ describe("cutelua learn", function()
       {TERM = "xterm", HOME = at, XDG_STATE_HOME = at, NO_COLOR = "1"},
       {"learn", "1"}, at)
     for _, want in ipairs {
-        "\nmake_layout_tv          Returns the tile that", "Right.",
+        "\nmake_layout_tv          Returns two values: the tile", "Right.",
         "need not be the number of columns", "(answer):1",
         "One row further is 16 elements", "Not yet: interrupted",
         "l = (10, 16)"} do

@@ -118,7 +118,8 @@ describe("our kernels through their own PTX:", function()
           it(name .. ", verdicts #long", function()
             compare(case, arch, unless_seen(seen))
           end)
-        elseif SHORT[case.name] ~= k then
+        elseif SHORT[case.name] ~= k and n // 2 % #case.archs + 1 == k then
+          -- one architecture, because most kernels are the same for both
           it(name .. " #long", function() compare(case, arch) end)
         end
       end

@@ -111,7 +111,7 @@ describe("the copy by TMA", function()
        "fetch", "race"},
       {"arch.cp_async_bulk_wait_group(0, true)  -- the stores have read all "
        .. "stages", "", "exited-block"},
-      {"arch.cluster_arrive()  -- until both blocks have initialized `full`"
+      {"arch.cluster_arrive()  -- both blocks have initialized `full`"
        .. "\n    arch.cluster_wait()", "", "mbarrier"},
       {"mcast_mask = 3", "mcast_mask = 1", "deadlock"},
       {"arch.mbarrier_wait(full, 0)", "", "race"}} do

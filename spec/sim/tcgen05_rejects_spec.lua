@@ -1,6 +1,5 @@
 -- Tests the error messages about invalid uses of tensor memory and tcgen05:
--- numbers of columns, shapes, scale factors, mixtures of pairs and single
--- blocks, targets.
+-- columns, shapes, scale factors, mixtures of pairs and blocks, targets.
 local cute = require "cute"
 local support = require "spec.support"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05

@@ -332,15 +332,15 @@ describe("cutelua debug", function()
     return ok and 0 or code, text
   end
   local GEMM = "scripts/gemm3stage.lua --m 256 --n 256 --k 256"
-  local line = 1  -- of the copy of B in the main loop
+  local copy = 1  -- of the copy of B in the main loop
   for text in io.lines "scripts/gemm3stage.lua" do
     if text:find("tBgB(_, _, _, k_tile_next)", 1, true) then break end
-    line = line + 1
+    copy = copy + 1
   end
 
   it("takes commands, and continues the script after them", function()
     local code, text = run(("s\nbr %d\nc\np k_tile\nlocals\nrc\n")
-      :format(line), GEMM)
+      :format(copy), GEMM)
     assert.equal(0, code)
     assert.truthy(text:find "\nk_tile = 0 in all lanes\n")
     assert.truthy(text:find "nothing stopped before here")
@@ -353,8 +353,8 @@ describe("cutelua debug", function()
 
   it("reaches the same registers again #long", function()
     local _, text = run(("br %d\nc\nc\nc\nc\nc\np tCrC\ng 5\ng 900\nb 30\n"
-      .. "rc\ng 1\nd 1\nbr %d\nc\nc\nc\nc\nc\np tCrC\nq\n"):format(line,
-      line), GEMM)
+      .. "rc\ng 1\nd 1\nbr %d\nc\nc\nc\nc\nc\np tCrC\nq\n"):format(copy,
+      copy), GEMM)
     local first, second = text:match "(tCrC: f32.-)\nstep.*(tCrC: f32.*)$"
     assert.truthy(first and #first > 500)
     assert.equal(first .. "\n", second)

@@ -244,7 +244,12 @@ static uint8_t of_loads(Search *s, const Chain *c) {
       d >= most - least || !same_mode(fn, ir_memof(fn, mem), d, part,
                                       most - least))
     return 0;
-  return sharers(fn, base);
+  uint8_t who = sharers(fn, base);
+  // Warps may have rows of their own.
+  if (who & WARPS && difference(fn, base, WARP, NEAR, &d) &&
+      !same_mode(fn, ir_memof(fn, mem), d, part, d > 0 ? d : -d))
+    who &= (uint8_t)~WARPS;
+  return who;
 }
 
 // Returns LANES if lanes share the terms of a chain of accumulators of one MMA,

@@ -70,6 +70,31 @@ describe("no note tells of", function()
           zeros(2, 256))
   end)
 
+  it("sums of warps that have a row each", function()
+    quiet(function(x, y)
+      local lane, row = arch.lane_idx(), arch.block_idx() * 4 + arch.warp_idx()
+      local r, sum = cute.make_rmem_tensor({3}, f32), 0.0
+      for k = 0, 2 do
+        r[k] = x[{row, k * 32 + lane}]
+        sum = sum + r[k]
+      end
+      sum = arch.warp_reduction_sum(sum)
+      for k = 0, 2 do y[{row, k * 32 + lane}] = r[k] / sum end
+    end, {grid = 2, block = 128}, rand(8, 96), zeros(8, 96))
+    -- Two warps share a row.
+    expect("this sum has only the elements of one warp", function(x, y)
+      local t, row = arch.thread_idx() % 64, arch.block_idx() * 2
+                     + arch.thread_idx() // 64
+      local r, sum = cute.make_rmem_tensor({3}, f32), 0.0
+      for k = 0, 2 do
+        r[k] = x[{row, k * 64 + t}]
+        sum = sum + r[k]
+      end
+      sum = arch.warp_reduction_sum(sum)
+      for k = 0, 2 do y[{row, k * 64 + t}] = r[k] / sum end
+    end, {grid = 4, block = 128}, rand(8, 192), zeros(8, 192))
+  end)
+
   it("rows and columns of threads", function()
     quiet(function(x, y)
       local t, sum = arch.thread_idx(), 0.0

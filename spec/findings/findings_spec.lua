@@ -149,6 +149,32 @@ describe("edits of findings", function()
     end)
   end
 
+  -- The maximum starts at 0. If x had zeros, as with x[{i, i}], the result
+  -- would be right.
+  it("do not change the inputs", function()
+    support.write(dir .. "/s.lua", [[
+local cute = require "cute"
+local largest = cute.kernel("largest", function(x, y)
+  local t, most = cute.arch.thread_idx(), cute.var(0.0)
+  for j = 0, 3 do
+    most.value = cute.where(x[{t, j}]:gt(most.value), x[{t, j}], most.value)
+  end
+  y[t] = most.value
+end)
+local x, y = cute.zeros({8, 4}, cute.f32), cute.zeros({8}, cute.f32)
+local want = cute.zeros({8}, cute.f32)
+for i = 0, 7 do for j = 0, 3 do x[{i, j}] = i + j - 30 end end
+for i = 0, 7 do want[i] = math.max(x(i, 0), x(i, 1), x(i, 2), x(i, 3)) end
+largest(x, y):launch {grid = 1, block = 8}
+cute.testing.assert_close(y, want)]])
+    local found = check(dir .. "/s.lua")
+    assert.equal("result/reference/wrong", found.findings[1].code)
+    for _, e in ipairs(found.findings[1].edits or {}) do
+      local line = e.changes[1].start.line
+      assert.is_true(line < 9 or line == 13, line)
+    end
+  end)
+
   -- The check of these faults of planted.lua takes little time.
   for i, nth in ipairs {19, 21, 25, 17, 5, 13, 14, 16, 18, 24, 26, 27, 28} do
     local f = planted.list()[nth]

@@ -276,6 +276,22 @@ local function is_beside(executed, s)
   end
 end
 
+-- Reports whether statement s computes numbers for a kernel: it is inside a
+-- statement that contains executed lines, such as the definition of a kernel,
+-- or it defines constants. Other statements of a script make the inputs.
+local function is_of_kernel(c, executed, s)
+  if c.lines[s.line]:find "^%s*local%s[%w_,%s]+=[%w_%s%.,%+%*/%-]+$" then
+    return true
+  end
+  for _, outer in ipairs(c.statements) do
+    if outer.line < s.line and s.last_line <= outer.last_line then
+      for n = outer.line + 1, outer.last_line do
+        if executed[n] then return true end
+      end
+    end
+  end
+end
+
 -- Returns the distance of each statement from the lines of a fault, for
 -- statements that may be the fault's cause.
 local function distances(c, executed, r)
@@ -288,9 +304,12 @@ local function distances(c, executed, r)
       far = math.min(far or math.huge, own + 2 + math.abs(n - s.line) / 2)
     end
     local inside = runs or is_beside(executed, s)
-    -- If results differ from the reference, the reference counts as right. Only
-    -- the kernel and its launch may change.
-    if not inside and r.kind == "wrong-results" then far = nil end
+    -- If results differ from the reference, the reference and the inputs count
+    -- as right. Only the kernel and its launch may change.
+    if r.kind == "wrong-results" then
+      inside = inside and is_of_kernel(c, executed, s)
+      if not inside then far = nil end
+    end
     if not far and inside then far = ELSEWHERE end
     for _, pattern in ipairs(LAUNCH) do
       if c.lines[s.line]:find(pattern) then

@@ -14,6 +14,7 @@
 // - In each mode with gaps, an address depends on more than constants, or on at
 //   least 8 constants where the kernel compares with the extent, or is_counted,
 //   is_gridded, is_short, is_rest or is_alone holds.
+// - The accesses have at least two coordinates, or is_flat or is_alone holds.
 // - Another tensor of the kernel has a mode of the same extent (for an output,
 //   the kernel reads that tensor), or the kernel compares with the extent.
 // - The accessed elements do not form a smaller tensor (is_part).
@@ -291,8 +292,8 @@ static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
   return other;
 }
 
-// Reports whether a loop around the accesses omits only its last step: the loop
-// ends one step before the extent, where the omitted coordinates begin.
+// Reports whether a loop around the accesses omits only its last step, which
+// may exceed the extent: the loop ends where the omitted coordinates begin.
 static bool is_one_step(const SimProg *p, const SimMeant *m,
                         const SimRanges *r) {
   int64_t step;
@@ -300,7 +301,7 @@ static bool is_one_step(const SimProg *p, const SimMeant *m,
   for (uint32_t k = 0; k < m->ends; k++)
     if (m->end[k] == r->from[0] && m->moved[k] >> r->mode & 1 &&
         ir_const(p->fn, ir_get(p->fn, m->loop[k])->a[2], &step) && step > 1 &&
-        m->end[k] + step == r->extent)
+        m->end[k] + step >= r->extent)
       return true;
   return false;
 }
@@ -500,27 +501,42 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   return same > 1;
 }
 
+// Reports whether all blocks access only coordinate 0 of a mode, although the
+// coordinate is computed. Examples are a grid without its third extent, and a
+// quotient that is always 0.
+static bool is_flat(Ctx *cx, const SimProg *p, int32_t arg, const SimMeant *m,
+                    const SimGap *g, const SimRanges *r) {
+  enum { LEAST = 4 };  // minimum extent, if no other tensor has this extent
+  return g->rank > 1 && g->n == 1 && p->nunit * (uint64_t)p->ncta > 1 &&
+         r->n == 1 && r->from[0] == 1 && r->to[0] == r->extent - 1 &&
+         m->mode >> r->mode & 1 &&
+         (r->extent >= LEAST || is_shared(cx, p, arg, r->extent, g->stored));
+}
+
 // Reports whether the kernel seems to omit the ranges r of a mode by mistake.
 static bool is_odd(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                    const SimGap *g, const SimRanges *r) {
   const SimMeant *m = &meant_of(p)[arg];
   bool step = is_block_step(p, r), part = is_short(m, r, g->stored);
   bool counted = is_counted(p, m, r) || is_late(p, m, r), alone = g->alone;
-  bool rest = is_rest(p, m, r);
+  bool rest = is_rest(p, m, r), flat = is_flat(cx, p, arg, m, g, r);
+  bool single = flat || (alone && r->from[0] == 1);
   bool compares = meant_bounds(m, r->extent) || counted || alone || part ||
                   rest || is_early(p, m, r) || is_one_step(p, m, r) ||
-                  is_gridded(p, m, g) || (step && g->rank == 1);
+                  is_gridded(p, m, g) || (step && g->rank == 1) || flat;
   bool moves = m->mode >> r->mode & 1 || (r->from[0] >= 8 && compares);
-  if (r->from[0] < 2 && !is_stride(p, m, r) && !step && !part && !counted)
+  if (r->from[0] < 2 && !is_stride(p, m, r) && !step && !part && !counted &&
+      !single)
     return false;
-  if (!moves && !part && !counted) return false;
+  if (!moves && !part && !counted && !single) return false;
   if (r->n > SIM_RANGES && !r->period) return false;
   if (is_record(c, m, r)) return false;
   if (is_scalar(p, r->from[0]) && r->from[0]) return false;
   if (!rest && !(counted && !r->from[0]) && is_limit(cx, p, c, arg, m, r))
     return false;
   if (!compares && !is_shared(cx, p, arg, r->extent, g->stored)) return false;
-  return g->all || part || counted || count_of(c, r->mode, HIT) >= 2;
+  return g->all || part || counted || single ||
+         count_of(c, r->mode, HIT) >= 2;
 }
 
 static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
@@ -534,8 +550,9 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
     bool end = r->n == 1 && r->to[0] == r->extent - 1;
     bool part = is_short(m, r, g->stored);
     bool blocks = m->blocks >> r->mode & 1;
-    g->alone = !g->stored && g->n == 1 && end && r->from[0] >= 8 && !blocks &&
-               is_alone(cx, p, arg, r->extent);
+    bool first = r->from[0] == 1 && r->extent > 2 && g->rank > 1;
+    g->alone = !g->stored && g->n == 1 && end && !blocks &&
+               (r->from[0] >= 8 || first) && is_alone(cx, p, arg, r->extent);
     deep |= !end || part || blocks || g->alone || is_counted(p, m, r) ||
             is_rest(p, m, r) || is_early(p, m, r) || is_one_step(p, m, r);
     g->few &= !one || blocks;

@@ -65,7 +65,7 @@ describe("the places of differences", function()
                  .. "differ, and no others"},
                 at({4, 16}, function(_, j) return j < 3 and j > 0 or j == 9
                             end))
-    assert.same({"all elements of coordinate 2 of mode 2 differ, and no "
+    assert.same({"all elements of coordinate 2 of mode 1 differ, and no "
                  .. "others"},
                 at({3, 4, 5}, function(_, j) return j == 2 end))
     assert.same({"all differing elements are in the last 4 columns (4 to 7)"},

@@ -79,11 +79,12 @@ end
 
 local NOUNS = {{"element"}, {"row", "column"}}
 
--- Returns a noun for the coordinates of a mode, and a phrase that follows them.
+-- Returns a noun for the coordinates of mode k of Lua's list, and a phrase that
+-- follows them. Messages count modes from 0.
 local function noun(d, k)
   local names = NOUNS[#d.shape]
   if names then return names[k], "" end
-  return "coordinate", (" of mode %d"):format(k)
+  return "coordinate", (" of mode %d"):format(k - 1)
 end
 
 local function interval(word, r)
@@ -460,7 +461,7 @@ local function along(d)
     end
     local word = noun(d, k)
     local each = NOUNS[#d.shape] and "each " .. word
-      or ("mode %d"):format(k)
+      or ("mode %d"):format(k - 1)
     local function by_mode(f)
       return enough and holds(d, function(w, at)
         return f(w, pattern.coordinate(d.shape, at)[k])

@@ -17,6 +17,10 @@ local unused = {}
 -- launch, or the place.
 unused.places = {}
 
+--- Whether a comparison found wrong results. The script ends then, but the notes
+-- on calls of kernels without a launch may say why.
+unused.wrong = false
+
 -- Returns the place and the text of the script's line that made the current
 -- call, or nil if there is none.
 local function caller()

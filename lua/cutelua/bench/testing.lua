@@ -6,6 +6,7 @@ local cute = require "cute"
 local devices = require "cute.lang.devices"
 local pattern = require "cutelua.bench.pattern"
 local report = require "cute.lang.report"
+local unused = require "cute.lang.unused"
 
 local testing = {}
 
@@ -316,6 +317,7 @@ function testing.assert_close(got, want, opts)
   local r = compare(got, want, shape, o)
   if r.count > 0 then
     local message = "testing.assert_close: " .. differences(r, o)
+    unused.wrong = true
     local lines = pattern_of(got, want, shape, o)
     tell_check(got, want, shape, o, message:match "[^\n]+", lines)
     core.fail("lua", table.concat({message, table.unpack(lines)}, "\n  "))

@@ -184,9 +184,12 @@ local NO_EFFECT = {
 
 -- Reports calls of a script that had no effect, and names without a value that
 -- it stored in fields. In a session such as that of `cutelua check`, it reports
--- only calls of kernels: other calls may have a purpose there.
-local function note_unlaunched(opt, session)
+-- only calls of kernels: other calls may have a purpose there. After an error
+-- (code), it reports them only if a comparison found wrong results.
+local function note_unlaunched(opt, code, session)
   local unused, notes = package.loaded["cute.lang.unused"], {}
+  if code ~= 0 and not (unused and unused.wrong) then return end
+  if unused then unused.wrong = false end
   for key, call in pairs(unused and unused.places or {}) do
     if session and call.kind ~= "called" then unused.places[key] = nil end
   end
@@ -281,10 +284,8 @@ local function run_plain(opt, words)
   return collected.run(opt, format, "run", words, 1, function()
     if opt.collector then opt.collector:watch() end
     local code = protected(opt, run_script, opt, words, 1)
-    if code == 0 then
-      note_unlaunched(opt)
-      note_ignored(opt, words, 1)
-    end
+    note_unlaunched(opt, code)
+    if code == 0 then note_ignored(opt, words, 1) end
     return code
   end)
 end
@@ -367,7 +368,7 @@ local function session(command, module)
     opt.stop = started.stop
     if own.findings then own.findings:watch() end
     local result, text = protected(opt, run_script, opt, words, own.script)
-    if result == 0 then note_unlaunched(opt, true) end
+    note_unlaunched(opt, result, true)
     return started:finish(result, text)
   end
   local function whole(opt, words)
@@ -590,10 +591,8 @@ function program.main(argv)
       local f = script_function(opt, argv[opt.script], env)
       return f(table.unpack(arg))
     end)
-    if code == 0 then
-      note_unlaunched(opt)
-      note_ignored(opt, argv, opt.script)
-    end
+    note_unlaunched(opt, code)
+    if code == 0 then note_ignored(opt, argv, opt.script) end
   end
   if repl and not opt.script then look_beside "./" end
   if repl then return repl:run() end

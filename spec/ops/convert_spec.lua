@@ -221,7 +221,8 @@ describe("ops.convert", function()
     local Q, S = convert(X, "nvfp4", SIM)
     refused("factors is (4,2):(2,1); extents (4,3) are needed", Q, "f32",
       {factors = cute.zeros({4, 2}, cute.e4m3), device = "sim"})
-    refused("x has type e2m1 and factors f32; no format has both", Q, "f32",
+    refused("x has type e2m1 and its scale factors have type f32; no "
+      .. "format of blocks has both", Q, "f32",
       {factors = cute.zeros({4, 3}, cute.f32), device = "sim"})
     refused("factors with dtype = i32; bf16, f16 or f32 is needed", Q, "i32",
             {factors = S, device = "sim"})

@@ -208,9 +208,10 @@ describe("gradients of captured tensors", function()
            call {gradients = true})
     raises("gradients[1] is 3; a tensor of floats is needed",
            call {gradients = {3}})
-    raises("deterministic = true, but score_mod reads gradients[1] at indices "
-      .. "that depend on at.q or at.k, and such gradients are summed in any "
-      .. "order", call {gradients = {bias}, deterministic = true})
+    raises("deterministic = true, but score_mod reads tensor 1 of the list "
+      .. "gradients at indices that depend on at.q or at.k, and the gradient "
+      .. "of such a tensor is summed in any order",
+      call {gradients = {bias}, deterministic = true})
     raises("score_mod must read elements of gradients[1], whose gradient is "
       .. "requested", call {gradients = {slopes},
         score_mod = function(s, at)

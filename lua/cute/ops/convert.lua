@@ -94,7 +94,8 @@ local dequantize = rowwise.operation("ops.convert", {names = {"x"},
     local x, S = call.x, call.factors
     local format = block_scaled.of(x.element_type, S.element_type)
     if not format then
-      call:fail("x has type %s and factors %s; no format has both",
+      call:fail("x has type %s and its scale factors have type %s; no format "
+                .. "of blocks has both",
                 x.element_type, S.element_type)
     end
     check_scale(call, format)

@@ -89,8 +89,8 @@ function Any:choose(p)
       end
     end
     if not kept then
-      fail(self.name, "no kernel that supports all sizes multiplies %s by %s%s",
-           p.a, p.b, any.REMEDY)
+      fail(self.name, "there is no kernel for all sizes of a product of %s and "
+           .. "%s%s", p.a, p.b, any.REMEDY)
     end
     self.chosen[self.choice] = kept
   elseif p.order and p.order ~= kept.order then

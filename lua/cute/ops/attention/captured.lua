@@ -107,9 +107,9 @@ local function check_reads(call, kinds, list)
       if kind.tensor == i then
         reads = reads + 1
         if call.o.deterministic and not kind.shared then
-          call:fail("deterministic = true, but score_mod reads gradients[%d] "
-            .. "at indices that depend on at.q or at.k, and such gradients are "
-            .. "summed in any order", x.number)
+          call:fail("deterministic = true, but score_mod reads tensor %d of "
+            .. "the list gradients at indices that depend on at.q or at.k, and "
+            .. "the gradient of such a tensor is summed in any order", x.number)
         end
       end
     end

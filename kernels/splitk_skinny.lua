@@ -14,8 +14,8 @@
 -- MT, NT: the numbers of MMAs of a warp.
 -- turned: whether D^T = B A^T is computed.
 -- epilogue: the epilogue's function.
--- gated: whether the first half of B's rows, and of a tile's rows of B, are
---   gates of the second half. A gated plan is turned, and its MT is even.
+-- gated: whether the first half of B's rows are gates of the second half. The
+--   same holds for the rows of a tile. A gated plan is turned; its MT is even.
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
 local cute = require "cute"

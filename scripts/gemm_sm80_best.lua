@@ -1,7 +1,7 @@
 -- The fastest mma.sync kernel: C = A B^T in bf16 with 128x256 tiles.
 --
--- With three stages, the limit is L2 traffic. Each byte from L2 is used for 64
--- multiply-adds in a 128x128 tile, and for 85 in a 128x256 tile. Eight warps of
+-- With three stages, the limit is L2 traffic. Each element from L2 is used for
+-- 64 multiply-adds in a 128x128 tile, and 85 in a 128x256 tile. Eight warps of
 -- 64x64 share the tile, two per tensor core, so that one multiplies while the
 -- other loads its fragments. C is stored through shared memory in rows of
 -- 16-byte stores.

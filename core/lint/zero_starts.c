@@ -223,8 +223,8 @@ static void look_at_update(Search *s, Ref r, ZeroStart *z) {
     *z = (ZeroStart){.at = r, .op = op, .args = s->args};
 }
 
-// Sets *z if branch r updates a variable that starts at 0 to a maximum or
-// minimum.
+// Sets *z if branch r computes a maximum or minimum in a variable that starts
+// at 0.
 static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *p = ir_get(fn, ir_get(fn, r)->a[0]);

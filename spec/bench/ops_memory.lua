@@ -24,7 +24,7 @@ local options = card.options {rounds = "5", only = "", mib = "1024",
                               warm = "20", hot = "20", host = "200"}
 local BYTES = tonumber(options.mib) * (1 << 20) // 1 | 0
 
--- Returns normal numbers of a type, on the GPU.
+-- Returns a tensor of normally distributed numbers in GPU memory.
 local function numbers(shape, dtype, seed)
   local n = cute.product(shape)
   local b = card.matrix(device.dev, dtype, n, seed)

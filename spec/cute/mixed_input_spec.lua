@@ -188,7 +188,8 @@ local GLOBAL = {
   {4, 32, "K", "((4,75),(32,16),3):((0,16),(0,1),1200)"},
 }
 
--- Returns the name of a copy atom without the width of a plain copy.
+-- Returns the name of a copy atom without the width that may follow it, as in
+-- UniversalCopy<32>.
 local function name_of(atom) return (atom.name:gsub("<.*", "")) end
 
 describe("the copies of an epilogue", function()

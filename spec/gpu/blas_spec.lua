@@ -62,7 +62,7 @@ describe("a product of cuBLAS", function()
       "  type 14 48x32 leading 48\n"
     assert.equal((product:format "" ):rep(2) .. "multiplied",
       (asked("cublaslt", "e5m2 e4m3 bf16")))
-    -- A D with contiguous columns is computed as its transpose, B A^T, so the
+    -- If D has contiguous columns, its transpose B A^T is computed, so the
     -- scale factors of A and B are exchanged.
     local more = "  attribute 17 = the float 8\n" ..
       "  attribute 18 = the float 0.5\n  attribute 25 = 1\n"
@@ -97,7 +97,7 @@ describe("a product of cuBLAS", function()
 
   it("has the strides of its batch", function()
     local one = asked("cublas", "bf16 bf16 f32")
-    -- A D with contiguous columns is computed as its transpose, B A^T, so the
+    -- If D has contiguous columns, its transpose B A^T is computed, so the
     -- batch strides of A and B are exchanged.
     assert.equal("2 times, 3072 0 1536 apart: " .. one, (asked("cublas",
       "bf16 bf16 f32", "batches = 2, step_A = 0, D = dev:buffer('f32', 3072), "

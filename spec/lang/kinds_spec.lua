@@ -34,8 +34,8 @@ local function facts_of_kinds()
 end
 
 local MEMORY = {space = "shared", name = "s", ptx = false, raw = false}
--- For each kind, the facts whose values are not numbers, and the facts that
--- come from elsewhere than the fault itself.
+-- Values of fields of reports, by kind of fault, that another program part than
+-- the simulator's report sets, or that are not numbers.
 local OTHERS = {["out-of-bounds"] = {count = 32, extent = {8, -1}},
   ["async-in-flight"] = {late = MEMORY, agent = "bulk copy"},
   ["uninitialised"] = {late = MEMORY}, ["barrier-mismatch"] = {threads = 64},

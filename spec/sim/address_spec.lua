@@ -21,7 +21,7 @@ local function ramp(n, first, dtype)
   return t
 end
 
--- Returns a tensor of small integers without repetitions close to each other.
+-- Returns a tensor of integers from -3 to 4. Neighbours usually differ.
 local function integers(n, seed)
   local t = cute.zeros({n}, "f32")
   for i = 0, n - 1 do t[i] = (i * i * 7 + seed * 13 + i // 3) % 8 - 3 end

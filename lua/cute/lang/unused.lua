@@ -17,8 +17,8 @@ local unused = {}
 -- launch, or the place.
 unused.places = {}
 
---- Whether a comparison found wrong results. The script ends then, but the notes
--- on calls of kernels without a launch may say why.
+--- Whether a comparison found wrong results. Notes on calls of kernels without
+-- a launch are printed then, although the script ends: they may say why.
 unused.wrong = false
 
 -- Returns the place and the text of the script's line that made the current

@@ -337,7 +337,8 @@ local function wrong_place(v)
   end
 end
 
---- Checks every schedule of a launch, given in the form of core.sim_run.
+--- Checks every schedule of a launch. program and launch are the arguments of
+-- core.sim_run.
 ---@param program table
 ---@param launch table
 ---@param opts? table {orders: integer, seconds: number, surgeon: boolean, mend:

@@ -184,8 +184,8 @@ local function lines_of(found, cycles, warps)
 end
 
 -- Returns, for each pipe, the seconds that it needs for `blocks` blocks if it
--- is busy all the time on all SMs. The times are scaled from those of the
--- found.played replayed clusters.
+-- is busy all the time on all SMs. The times of the replayed clusters, whose
+-- number is found.played, are scaled to all blocks.
 local function roofs(card, found, blocks)
   local out = {}
   for _, name in ipairs {"issue", "fma", "alu", "special", "f64", "tensor",

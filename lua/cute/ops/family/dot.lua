@@ -53,8 +53,8 @@ function dot.list(p)
   return out
 end
 
--- Describes the accumulation order. The second result is true, because the
--- description includes the parts of K.
+-- Returns a description of the accumulation order, and true, because the
+-- description also says how the warps divide K.
 function dot.order(_, o)
   local by_columns = o.b_major == "n"
   local run = by_columns and 16 or 128

@@ -384,7 +384,7 @@ static void read_result(lua_State *L, Call *c, size_t k, int idx) {
   }
   if (!ok)
     face_error(L, ERR_TYPE, "result %zu is %s, which the type of the caller's "
-               "cutelua_value cannot hold", k + 1, face_show(L, idx));
+               "cutelua_arg cannot hold", k + 1, face_show(L, idx));
 }
 
 // Pushes a table that maps the number of each tensor result to the tensor that

@@ -224,7 +224,7 @@ NULL: 4 3 arguments; at most 64 are possible, and not NULL [bad-argument]
 
   it("returns results of each type, and copies tensors with gaps", function()
     assert.equal("6 2.5 1 text 1\n"
-      .. "result 1 is 6, which the type of the caller's cutelua_value cannot "
+      .. "result 1 is 6, which the type of the caller's cutelua_arg cannot "
       .. "hold [type-mismatch]\n"
       .. "tensor:copy_from: a tensor of shape (2,2) cannot be copied to one of "
       .. "(4) [shape-mismatch]\n2 10 18 26\n", run(driver, "results"))

@@ -303,7 +303,8 @@ end
 local function linear(d)
   local m = moments(d, d.wrong)
   local many = distinct(d, d.want, 5)
-  if many < 3 then return nil end
+  -- A few of many elements may have the same difference by chance.
+  if many < (#d.wrong == d.n and 3 or 5) then return nil end
   local a, b = m.gw / m.ww, (m.g - m.w) / m.n
   if holds(d, function(w) return a * w end) then
     local text = factor(d, a)

@@ -329,7 +329,7 @@ describe("bad input of cutelua ci", function()
     assert.matches("1 script: 1 ok", out)
   end)
 
-  it("ends the processes of a script whose time is over", function()
+  it("ends the processes of a script whose time is over #long", function()
     put("k/waits.lua", "local cute = require 'cute'\n"
       .. "os.execute [[(sleep 4; echo x >left) & setsid sh -c '(sleep 4; "
       .. "echo x >left) & sleep 4; echo x >left' & sleep 30]]\n")

@@ -341,7 +341,8 @@ describe("the page of", function()
   end
 
   for i, name in ipairs(names) do
-    it(name .. " #noasan", function()
+    it(name .. " #noasan"
+       .. (i > 1 and " #long" or ""), function()
       visit()
       assert.same({}, found[i].errors)
       visits[name].check(found[i].value)

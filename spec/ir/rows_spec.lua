@@ -78,7 +78,7 @@ describe("a new row of SPACES", function()
     assert.same(set {"emit/emit.c"}, found)
   end)
 
-  it("needs all columns", function()
+  it("needs all columns #long", function()
     local function check(columns)
       local row = "SP(" .. table.concat(columns, ", ") .. ")"
       return with_row(SPACES[1], SPACES[2], row, function(folder)

@@ -416,7 +416,7 @@ describe("diagnostics of PTX", function()
     has("k.json", 3, "0 memory/gmem/out-of-bounds")
   end)
 
-  it("say that launches which never end were stopped", function()
+  it("say that launches which never end were stopped #long", function()
     stop()
     start("--seconds", "0.5")
     local endless = PTX:gsub("  mov", "L:\n  mov"):gsub("ret;", "bra L;")

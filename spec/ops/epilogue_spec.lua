@@ -445,8 +445,8 @@ describe("gates", function()
   end
 
   for n, c in ipairs {
-    {129, 264, 128, "bf16", "sim:sm_90a", "gemm_sm90"},
     {64, 24, 72, "f16", "sim:sm_90a", "gemm_sm90"},
+    {129, 264, 128, "bf16", "sim:sm_90a", "gemm_sm90"},
     {70, 67, 41, "bf16", "sim:sm_80", "gemm_sm80"},
     {5, 3, 9, "bf16", "sim:sm_90a", "gemm_sm80"},
     {40, 64, 64, "bf16", "sim:sm_80", "gemm_sm80", 3},

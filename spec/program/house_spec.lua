@@ -47,7 +47,7 @@ describe("checks of documents", function()
 ]]))
   end)
 
-  it("find names that cute does not have", function()
+  it("find names that cute does not have #long", function()
     local function find(name) return name == "cute.copy" end
     local function check(...) return docs.names(find, ...) end
     local text = "| `cute.nix` | `cute.copy(a, b)`, `cute.foo` |\n"

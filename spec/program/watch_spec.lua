@@ -78,7 +78,8 @@ echo 'return {by = 5, threads = 64}' > part.lua; run 7
     assert.truthy(out:find "\nexit 130\n$", out)
   end)
 
-  it("stops a run that a save overtakes, and waits for modules", function()
+  it("stops a run that a save overtakes, and waits for modules #long",
+     function()
     local out = watched(dir, [[
 run 1
 echo 'print "on" io.stdout:flush() while true do end' > s.lua

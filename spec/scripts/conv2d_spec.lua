@@ -155,7 +155,7 @@ describe("conv2d", function()
     assert.is_true(ok, wrong or tostring(reports[1]))
   end
 
-  it("is a lesson", function()
+  it("is a lesson #long", function()
     lesson(nil, nil, DEVICE)
     lesson({2, 7, 5, 24, 20}, {dtype = "f16", opt = {taps = 2, stride = 2,
                                                     padding = 1}}, DEVICE)

@@ -28,7 +28,7 @@ describe("kernels.gemm_atom", function()
   for nth, size in ipairs(SIZES) do
     local m, n, k, type_ = table.unpack(size)
     it(("multiplies on both: %d x %d x %d of %s"):format(m, n, k, type_)
-       .. support.long(nth, 2), function()
+       .. support.long(nth), function()
       local A, B = cute.zeros({m, k}, type_), cute.zeros({n, k}, type_)
       for i = 0, m * k - 1 do A[i] = (i * 7 + i // 11) % 5 - 2 end
       for i = 0, n * k - 1 do B[i] = (i * 3 + i // 13) % 5 - 2 end

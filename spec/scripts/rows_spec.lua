@@ -215,7 +215,7 @@ describe("kernels along rows", function()
     check_backward(true, true)
   end)
 
-  it("argmax finds the first of the largest, and NaN", function()
+  it("argmax finds the first of the largest, and NaN #long", function()
     every_way("argmax", {fill = {-3, 3}})
     every_way("argmax", {smallest = true})
     local function fill(b)

@@ -79,7 +79,8 @@ describe("tcgen05.mma.ws", function()
     end)
   end
 
-  it("has parts of the columns in the lanes behind its rows", function()
+  it("has parts of the columns in the lanes behind its rows #long",
+     function()
     -- the expected layouts are those that CuTe C++ prints for tmem_frg_ws
     for shape, want in pairs {
       ["64,64"] = "((64,(32,2)),1,1):((65536,(1,4194304)),0,0)",

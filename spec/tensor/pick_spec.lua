@@ -118,7 +118,7 @@ local function body(c, out)
 end
 
 describe("fragments at traced indices", function()
-  it("are read and written like tables", function()
+  it("are read and written like tables #long", function()
     for k = 1, 60 do
       local c = case()
       local out = cute.zeros({32, 40}, cute.i32)

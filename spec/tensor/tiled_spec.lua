@@ -408,7 +408,7 @@ describe("copy", function()
     assert.equal("misaligned", r.reports[1].kind)
   end)
 
-  it("rounds up extents that a copy's tile does not divide", function()
+  it("rounds up extents that a copy's tile does not divide #long", function()
     local R = math.random
     math.randomseed(5)
     local atom = cute.make_copy_atom("UniversalCopy", cute.bf16, 16)

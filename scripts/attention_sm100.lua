@@ -74,7 +74,9 @@ local function make(D, dtype, causal)
       // cute.size(cK, 2))
     -- Returns the first key that the mask hides from a row.
     local function limit(row)
-      return causal and cute.min(row + (T - S + 1), T) or T
+      -- Without `causal`, this is T. As a constant, T would let the compiler
+      -- unroll the masks, and a register would spill.
+      return cute.min(row + (causal and T - S + 1 or T), T)
     end
     local steps = cute.max(cute.ceil_div(limit(cute.min(
       first + ROWS * GROUPS, S) - 1), KEYS), 1)

@@ -19,7 +19,8 @@ describe("a kernel of the scripts for Blackwell:", function()
   -- registers if rows of its operands are not multiples of 16 bytes, or of 4.
   for _, c in ipairs {
     {"gemm_tcgen05", CHIPS}, {"gemm_clc", CHIPS}, {"gemm_2cta", CHIPS},
-    {"gemm_mxf8", CHIPS}, {"gemm_nvf4", CHIPS}, {"attention_sm100", CHIPS},
+    {"gemm_mxf8", CHIPS}, {"gemm_nvf4", CHIPS},
+    {"attention_sm100", CHIPS, "--b 1 --s 461 --t 381 --h 2 --g 1 --d 64"},
     {"gemm_sm120", {"sm_120a"}, "--m 521 --n 237 --k 344"},
     {"gemm_sm120", {"sm_120a"}, "--m 256 --n 128 --k 290"},
   } do

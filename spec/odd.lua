@@ -81,7 +81,7 @@ end
 local KEPT = {attention = 3, attention_sm100 = 3, attention_decode = 3}
 
 -- The last extent of the script's sizes must be a multiple of this number.
-local STEP = {gemm_mxf8 = 32, gemm_nvf4 = 32}
+local STEP = {gemm_mxf8 = 32, gemm_nvf4 = 32, gemm_sm120 = 2}
 
 -- Returns random extents for a lesson. The last `kept` extents are not changed.
 local function others(size, most, kept)

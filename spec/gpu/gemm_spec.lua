@@ -82,4 +82,33 @@ for _, form in ipairs {{"static layouts"}, {"dynamic layouts", dynamic = true},
     end
   end)
 end
+
+-- Two products sum to 2^-149, the smallest f32: 23 * 89 * 2^-160, and 2^-160. A
+-- tensor core that aligns products to an exponent of at least -133, as that of
+-- a B200 does for bf16 and tf32, drops the second product, so that the sum is
+-- 0. The golden words of an H200 do not show whether it does.
+local function tiny(device, dtype, mma, k)
+  local gemm = require "kernels.gemm_sm80" {mma = mma, tile = {64, 64, 32},
+                                            permutation = {32, 32, k}}
+  local A, B = cute.zeros({64, 32}, dtype), cute.zeros({64, 32}, dtype)
+  local C = cute.zeros({64, 64}, cute.f32)
+  A[{0, 0}], B[{0, 0}] = 23 * 2.0 ^ -80, 89 * 2.0 ^ -80
+  A[{0, 1}], B[{0, 1}] = 2.0 ^ -80, 2.0 ^ -80
+  gemm.kernel(A, B, C):launch {grid = gemm.grid(64, 64), block = gemm.block,
+                               device = device}
+  return C(0, 0)
+end
+
+describe("a sum of the smallest f32", function()
+  for dtype, mma in pairs {bf16 = {"SM80_16x8x16_F32BF16BF16F32_TN", 16},
+                           tf32 = {"SM80_16x8x8_F32TF32TF32F32_TN", 8}} do
+    it("is exact in the simulator: " .. dtype, function()
+      assert.equal(2.0 ^ -149, tiny("sim:sm_90a", cute[dtype],
+                                    table.unpack(mma)))
+    end)
+    it("is exact on a GPU: " .. dtype .. " #gpu", function()
+      assert.equal(2.0 ^ -149, tiny("gpu", cute[dtype], table.unpack(mma)))
+    end)
+  end
+end)
 -- SPDX-License-Identifier: MIT

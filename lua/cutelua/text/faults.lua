@@ -65,6 +65,11 @@ local function on_the_way(r)
     where = where .. "; or fill one stage less before the loop, so that the "
       .. "copy fills another stage than the one that was just read"
   end
+  local both = r.facts.how == "write after write" and not same
+  if both and r.way == "straight" then
+    where = "both lines store to this element: is an index wrong? If both "
+      .. "stores are meant, " .. where
+  end
   return adds and ATOMIC .. where or where
 end
 

@@ -145,9 +145,9 @@ static void find_in_chunk(const SimProg *p, const SimArea *area, size_t n,
   if (!row[x] || !row[y] || (x == y && !row[LAST + x])) return;
   for (size_t g = 0; g < CHUNK; g++) {
     Side pair[2];
-    if (!find_pair(p, row, x, y, g, pair)) continue;
-    if (stores && stored_same(p, row, g)) continue;
     SimFault f;
+    if (stores && stored_same(p, row, g)) continue;
+    if (!find_pair(p, row, x, y, g, pair)) continue;
     fault(p, area, n * CHUNK + g, &pair[0], &pair[1], &f);
     found(ud, &f);
   }

@@ -630,7 +630,7 @@ static void put_terms(Emit *e, Ref off, const Lin *l, int bits) {
   if (l->k * bits % 8) expr_val(e, off, PR_MUL);
   else if (lin_terms(e, l) < PR_MUL) text_parens(e, at);
   if (bits == 6) text_puts(e, " * 6 >> 3)");
-  else text_printf(e, " >> %d)", bits == 4 ? 1 : bits == 2 ? 2 : 3);
+  else text_printf(e, " >> %d)", __builtin_ctz(8u / (unsigned)bits));
 }
 
 static int mem_bits(const Emit *e, Ref mem) {

@@ -8,13 +8,13 @@
 //   (meant.c). No scalar argument equals the part's first coordinate.
 // - The accessed elements are all elements with coordinates in certain ranges.
 //   For outputs, the omitted elements may instead form a box.
-// - In each mode with gaps, the ranges have at least two coordinates, and begin
-//   at 0 unless is_late holds. There are at most three gaps, or the gaps are
-//   periodic. Periodic gaps may begin at 0 if they are as wide as a block.
+// - In each mode with gaps, the ranges have at least two coordinates unless
+//   is_flat or is_alone holds, and begin at 0 unless is_late holds. There are
+//   at most three gaps, or the gaps are periodic. Periodic gaps may begin at 0
+//   if they are as wide as a block.
 // - In each mode with gaps, an address depends on more than constants, or on at
 //   least 8 constants where the kernel compares with the extent, or is_counted,
 //   is_gridded, is_short, is_rest or is_alone holds.
-// - The accesses have at least two coordinates, or is_flat or is_alone holds.
 // - Another tensor of the kernel has a mode of the same extent (for an output,
 //   the kernel reads that tensor), or the kernel compares with the extent.
 // - The accessed elements do not form a smaller tensor (is_part).

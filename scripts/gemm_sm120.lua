@@ -88,7 +88,7 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
     cute.arch.cp_async_commit_group()
   end
   for stage = 0, STAGES - 2 do load(stage, stage) end
-  for k_tile in cute.range(A.k_tiles, {unroll = 1}) do
+  for k_tile in cute.range(A.k_tiles) do
     cute.arch.cp_async_wait_group(STAGES - 2)
     cute.arch.sync_threads()
     local stage = k_tile % STAGES

@@ -62,13 +62,13 @@ function lib.attempt(size, f)
   if lib.session then lib.session:attempt(size, f) else f() end
 end
 
---- Passes the verdict on the results of problem p to the session of `cutelua
--- check`, if there is one.
----@param p table a problem
+--- Passes the verdict on results to the session of `cutelua check`, if there is
+-- one.
+---@param p? table a problem, passed to `compared`
 ---@param ok boolean
----@param how string how the results were compared
+---@param how? string how the results were compared; may be nil if ok is false
 ---@param wrong? string describes a wrong element
----@param compared fun(p: table): table[] returns comparisons, as in
+---@param compared fun(p?: table): table[] returns comparisons, as in
 -- cutelua.check.compare
 function lib.verified(p, ok, how, wrong, compared)
   if not lib.session then return end

@@ -19,7 +19,7 @@ local LAWS = {
   -- after the last tile, fragments of rows outside of a matrix of known size,
   -- and operands of which a function uses only the coordinates.
   unused = fewer,
-  -- NVRTC loads neighbouring elements by one wider load.
+  -- NVRTC loads or stores neighbouring elements by one wider access.
   widened = function(counter, direct, ptx)
     return counter == "wavefronts" and ptx < direct
   end,
@@ -59,6 +59,7 @@ local ROWS = {
   {"gemm_f64", "ld.shared", "unused", {"odd gemm_f64"}},
   {"gemm_gelu", "ld.shared", "sunk", {"script gemm_epilogue",
     "odd gemm_epilogue"}},
+  {"gemm_sm120", "st.shared", "widened", {"odd gemm_sm120"}},
   {"gemm_sm80", "ld.shared", "sunk", {"ops.gemm of bf16", "ops.gemm of f16",
     "ops.gemm with an epilogue", "ops.gemm, gated", "ops.gemm with scales",
     "ops.grouped_gemm of a list", "script train"}},

@@ -64,7 +64,7 @@ local LESSONS = {
 local function words_of(path, text)
   for _, one in ipairs(LESSONS) do
     local module, method, sizes = table.unpack(one)
-    local spec = text:find(module, 1, true)
+    local spec = text:find(module .. '"', 1, true)
       and lessonlib.script_spec(path, module, method, text)
     if spec then
       local dims, size = sizes(spec)

@@ -1,7 +1,7 @@
 # cutelua: `make demo` and `make test` do all the set-up; see README.md.
 CC      ?= cc
 BUILD   ?= build
-# With -g, which a debugger of C needs, the build takes half as long again.
+# Add -g for C debuggers; the build then takes 50 % longer.
 CFLAGS  ?= -O2
 PREFIX  ?= /usr/local
 VERSION := $(shell cat VERSION)
@@ -36,7 +36,7 @@ OBJ     := $(CORE:core/%.c=$(BUILD)/%.o)
 POBJ    := $(PROGRAM:core/%.c=$(BUILD)/%.o) $(BUILD)/embed.o
 LOBJ    := $(LIBRARY:core/%.c=$(BUILD)/%.o)
 COBJ    := $(CAPTURE:core/%.c=$(BUILD)/%.o)
-# Wildcards by level: the program embeds the files of lua/ and kernels/.
+# The files of lua/ and kernels/, which the program embeds.
 LUA_SRC := $(sort $(wildcard lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua \
              kernels/*.lua kernels/*/*.lua))
 # Documents for users, which `?word` searches too.
@@ -90,8 +90,8 @@ $(BUILD)/cute/core.so: $(OBJ) $(BUILD)/files
 	  $(LIBS)
 
 # Lua is linked completely and its API exported, so that C modules of Lua can be
-# loaded; libedit and zlib export nothing. zlib unpacks the Lua files in the
-# program: a third of their text, which was 1.2 of its 2.9 MB.
+# loaded; libedit and zlib export nothing. The Lua files in the program are
+# compressed to a third by zlib; without that, they were 1.2 of its 2.9 MB.
 $(BUILD)/cutelua: $(OBJ) $(POBJ) $(BUILD)/files
 	@echo 'LD $@'
 	$(CC) $(CFLAGS) $(STRIP) -Wl,-E -Wl,--exclude-libs,libedit.a:libbsd.a \
@@ -233,7 +233,8 @@ check: setup-check
 asan: setup-asan
 	@sh tools/suite.sh $(BUILD) asan
 
-# Makes allocation 1, 2, 3, ... fail: each must give an error, never a crash.
+# Runs a script repeatedly. In run n, memory allocation n fails, which must
+# cause an error, never a crash.
 memerr: setup-test
 	@sh tools/suite.sh $(BUILD) memerr
 

@@ -50,9 +50,10 @@ end
 -- with indices from 0.
 local function normal(shape, dtype, seed)
   local t = cute.zeros(shape, dtype)
-  local b = core.param_memory(t):fill_normal(seed)
-  local list = {}
-  for i = 0, #b - 1 do list[i] = b[i] end
+  local list = core.param_memory(t):fill_normal(seed):list()
+  local n = #list
+  table.move(list, 1, n, 0)
+  list[n] = nil
   return t, list
 end
 
@@ -88,16 +89,17 @@ attention.forward, attention.backward = lists.forward, lists.backward
 -- difference relative to the RMS of the list, and the largest difference of an
 -- element. Infinities must be equal; a NaN makes both infinite.
 function attention.distance(t, want)
-  local b = core.param_memory(t)
+  local values, abs = core.param_memory(t):list(), math.abs
   local off, all, most = 0.0, 0.0, 0.0
   for i = 0, #want do
-    local got, x = b[i], want[i]
+    local got, x = values[i + 1], want[i]
     if got ~= x then
-      local e = math.abs(got - x)
+      local e = abs(got - x)
       if e ~= e or e == math.huge then return math.huge, math.huge end
-      off, most = off + e * e, math.max(most, e)
+      off = off + e * e
+      if e > most then most = e end
     end
-    if math.abs(x) < math.huge then all = all + x * x end
+    if abs(x) < math.huge then all = all + x * x end
   end
   if off == 0 then return 0, 0 end
   return math.sqrt(off / all), most / math.sqrt(all / (#want + 1))

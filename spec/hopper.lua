@@ -20,27 +20,26 @@ function hopper.matrix(rows, cols, seed, dtype, m_major)
     m_major and {1, lead} or {lead, 1}))
 end
 
---- Returns A B^T as a list, row by row.
+-- Returns the strides of a matrix, which must begin where its buffer begins.
+local function strides(t) return {t.stride[1], t.stride[2]} end
+
+--- Returns a function of row and column that gives the elements of A B^T.
 function hopper.product(A, B)
   local m, n, k = A.shape[1], B.shape[1], A.shape[2]
-  local function packed(t)
-    local f = core.buffer("f32", t.shape[1] * k)
-    for i = 0, t.shape[1] - 1 do
-      for j = 0, k - 1 do f[i * k + j] = t(i, j) end
-    end
-    return f
-  end
-  local ref = core.gemm_reference(packed(A), packed(B),
-                                  core.buffer("f64", m * n), m, n, k)
-  return function(i, j) return ref[i * n + j] end
+  local ref = core.gemm_reference(core.param_memory(A), core.param_memory(B),
+    core.buffer("f64", m * n), m, n, k,
+    {a = strides(A), b = strides(B)}):list()
+  return function(i, j) return ref[i * n + j + 1] end
 end
 
 --- Describes the first element (i, j) of D that differs from want(i, j).
 function hopper.differs(D, want)
+  local values, r, c = core.param_memory(D):list(), table.unpack(strides(D))
   for i = 0, D.shape[1] - 1 do
     for j = 0, D.shape[2] - 1 do
-      if D(i, j) ~= want(i, j) then
-        return ("(%d,%d) is %s, not %s"):format(i, j, D(i, j), want(i, j))
+      local x, y = values[i * r + j * c + 1], want(i, j)
+      if x ~= y then
+        return ("(%d,%d) is %s, not %s"):format(i, j, x, y)
       end
     end
   end

@@ -26,5 +26,21 @@ for name, check in pairs(holds) do
 end
 assert.truthy, assert.falsy = assert.is_truthy, assert.is_falsy
 
+-- busted looks up each global variable of a spec in the contexts of the test,
+-- its `describe` and its file, and then in _G. These names are put into the
+-- environment that all specs share, where Lua finds them at once.
+local KEPT = {"coroutine", "debug", "error", "getmetatable", "io", "ipairs",
+  "load", "math", "next", "os", "pairs", "pcall", "rawequal", "rawget",
+  "rawlen", "rawset", "require", "select", "setmetatable", "string", "table",
+  "tonumber", "tostring", "type", "utf8", "xpcall"}
+
+require("busted").subscribe({"file", "start"}, function(file)
+  local run = (debug.getmetatable(file.run) or {}).__call or file.run
+  local _, globals = debug.getupvalue(run, 1)
+  for _, key in ipairs(KEPT) do rawset(globals, key, _G[key]) end
+  rawset(globals, "assert", assert)
+  return nil, true  -- other subscribers are called, too
+end)
+
 return assert
 -- SPDX-License-Identifier: MIT

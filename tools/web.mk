@@ -13,7 +13,8 @@ EMCC    := emcc
 override DOCS :=
 override BYTECODE :=
 override CFLAGS := -O3 -msimd128 $(if $(THREADS),-pthread)
-# Threads cannot be created while the program runs: a pool waits for it.
+# Threads cannot be created while the program runs, so a pool of threads is
+# created before.
 POOL    := $(if $(THREADS),-sPTHREAD_POOL_SIZE_STRICT=2 -Wno-pthreads-mem-growth \
              -sPTHREAD_POOL_SIZE='(Module.threads||2)-1||1')
 LUA_INC = $(wildcard $(SOURCE)/lua5.4-*/src)

@@ -5,13 +5,16 @@
 //     editor = cuteEditor(element, {ask, run, name, changed, pointed, chosen,
 //                                   say})
 //
-// The editor calls these functions: ask(name, fields), the engine's; run(), to
-// run the script; name(), for the script's name; changed(typed) after an edit,
-// by the user if `typed`; pointed(line) and chosen(line) when the pointer or
-// the caret moves, with the line's number in the last run; say(text), to show
-// text below the editor.
-// cuteEditor.small(element, text, host) makes an editor for a step of a lesson,
-// cuteEditor.prompt(element, host) the prompt's line.
+// The editor calls these functions:
+//   ask(name, fields)  sends a request to the engine (engine.js)
+//   run()              runs the script
+//   name()             returns the script's name
+//   changed(typed)     after an edit; `typed` is true if the user typed it
+//   pointed(line), chosen(line)  after the pointer or the caret moved; `line`
+//                      is the line's number in the text that ran last
+//   say(text)          shows text below the editor
+// cuteEditor.small(element, text, host) makes an editor for a step of a lesson.
+// cuteEditor.prompt(element, host) makes the editor of the prompt.
 "use strict";
 var cuteEditor = (function () {
   var SYNTAX_MS = 350, ABOUT_MS = 450;
@@ -444,9 +447,10 @@ var cuteEditor = (function () {
       focus: function () { cm.focus(); },
       refresh: function () { cm.refresh(); }};
   };
-  // A few lines without numbers. Enter calls run(), Shift-Enter starts another
-  // line. older(by) returns the earlier or later input, if any; none() is
-  // called if nothing can complete the text.
+  // Makes an editor for a few lines without numbers. Enter calls host.run(),
+  // Shift-Enter starts another line. host.older(by) returns the earlier or
+  // later input, if any. host.none() is called if nothing can complete the
+  // text.
   editor.prompt = function (root, host) {
     var cm = codeMirror(root, Object.assign(options(), {lineNumbers: false,
       viewportMargin: Infinity, placeholder: 'cute.draw "(8,8):(8,1)"',

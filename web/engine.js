@@ -9,9 +9,9 @@
 //                             // that takes too long also {late: true}
 //
 // lua/cutelua/workshop/init.lua describes the requests. A second Worker is in
-// reserve. It replaces a stopped one, and one whose memory has grown large when
-// the next script begins; and it answers syntax, complete and about while the
-// first is busy.
+// reserve. It replaces a Worker that was stopped, or whose memory has grown
+// large when the next script begins. It also answers the requests syntax,
+// complete and about while the first Worker is busy.
 "use strict";
 
 // Long requests, of which only one runs at a time.
@@ -148,7 +148,7 @@ class Hand {
     this.worker.postMessage({id: job.id, ask: job.ask, ...job.fields});
   }
 
-  // Ends the Worker. Its current and waiting requests get this answer.
+  // Ends the Worker. Its current and waiting requests get `answer`.
   end(answer) {
     this.worker.terminate();
     const jobs = this.job ? [this.job, ...this.queue] : this.queue;

@@ -3,14 +3,15 @@
 //
 //     results = cuteResults({ask, name, editor, say, go, room, prompt})
 //
-// ask(name, fields) is the engine's; name() returns the name of the script in
-// the editor; editor is cuteEditor's result; say(text) sets the line at the
-// foot; go(line) shows a line of the script, room(name) another pane;
-// prompt(text) runs that text.
+// ask(name, fields) sends a request to the engine; name() returns the name of
+// the script in the editor; editor is cuteEditor's result; say(text) sets the
+// line at the foot of the page; go(line) shows a line of the script, room(name)
+// shows another pane; prompt(text) runs the text.
 //
-// begin(title), out(text, fd) and done(answer) report a run; with `quiet` the
-// view and the line at the foot stay. asked(text) and answered(answer) report
-// the prompt, pointed(line) and chosen(line) the editor.
+// The result has functions. begin(title), out(text, fd) and done(answer) show a
+// run; if `quiet` is true, they change neither the view nor the line at the
+// foot. asked(text) and answered(answer) show an input of the prompt and its
+// answer. pointed(line) and chosen(line) follow the editor.
 "use strict";
 var cuteResults = (function () {
   var MOST = 400000;  // most characters of output that are kept
@@ -70,7 +71,7 @@ var cuteResults = (function () {
         at = cut;
       }
     }
-    // Draws the waiting output, of which at most MOST characters are left.
+    // Draws the waiting output, which has at most MOST characters.
     function draw() {
       waiting.forEach(function (piece) { append(piece[0], piece[1]); });
       waiting = [];
@@ -261,7 +262,7 @@ var cuteResults = (function () {
         add({line: e.line, kind: "bad", text: e.message, hint: e.hint});
       return out;
     }
-    // Removes the advice that NVRTC is missing: a page can never use it.
+    // Removes the note that NVRTC is missing: a page can never use NVRTC.
     function tidy(k) {
       k.missing = k.missing.filter(function (m) {
         return m.indexOf("[no-nvrtc]") < 0; });

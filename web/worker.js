@@ -21,7 +21,8 @@ let output = null;       // output of the running request
 
 // ---- output ----
 
-// Sends a request's output as text, in bundles; counts what exceeds the limit.
+// Sends a request's output as text, several lines at a time. Counts the bytes
+// that exceed the limit.
 class Output {
   constructor(id) {
     this.id = id;
@@ -98,8 +99,8 @@ class Output {
   }
 }
 
-// Replaces the terminals, which send output line by line, by streams that send
-// whole pieces.
+// Replaces Emscripten's terminals, which send output line by line, by streams
+// that send all written bytes at once.
 function replaceStreams(fs) {
   for (const fd of [1, 2]) {
     const stream = fs.streams[fd];
@@ -198,8 +199,8 @@ function put({name, bytes, written}) {
   return /\.npy$/i.test(path) ? asked({ask: "npy", name: path}) : {ok: true};
 }
 
-// Returns the files that scripts wrote: those that were not put, or changed
-// since.
+// Returns the files that scripts wrote. These are the files that the page did
+// not put, or that changed since.
 function files() {
   const fs = program.FS, found = [];
   const walk = folder => {

@@ -123,8 +123,8 @@ var workshop = (function () {
     if (got && got.files) shelf.wrote(got.files);
     if (answer.seconds < 1) results.costs();
   }
-  // If a kernel's file ran, which launches nothing, shows the scripts that
-  // launch the kernel.
+  // A kernel's file launches nothing when it runs. Shows the scripts that
+  // launch its kernel.
   function silent(answer) {
     var users = cuteShelf.users(current.name);
     if (!/^kernels\//.test(current.name) || !el("lesson").hidden || answer.page
@@ -543,7 +543,7 @@ var workshop = (function () {
     goRoom(next[0]);
     next[1]().focus();
   }
-  // Applies the source's share of the width, in percent.
+  // Sets the width of the editor's pane, in percent of the page.
   function splits() {
     var bar = el("split"), part = store.get("part", 53.5);
     function set(p) {

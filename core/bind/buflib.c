@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <limits.h>
 #include <string.h>
 
 #include "base/gemmcheck.h"
@@ -587,6 +588,24 @@ static int buffer_bytes(lua_State *L) {
   return 1;
 }
 
+// b:list([at [, n]]) -> a list of the values of n elements from `at` on.
+static int buffer_list(lua_State *L) {
+  face_outside(L);
+  HostBuf *b = buflib_check(L, 1);
+  size_t at = opt_count(L, 2, 0);
+  check_range(L, at, 0, b->count);
+  size_t n = opt_count(L, 3, b->count - at);
+  check_range(L, at, n, b->count);
+  if (n > INT_MAX)
+    face_error(L, ERR_LIMIT, "a list of %zu elements is too long", n);
+  lua_createtable(L, (int)n, 0);
+  for (size_t i = 0; i < n; i++) {
+    face_push_bits(L, b->t, dtype_load(b->t, b->p, at + i));
+    lua_rawseti(L, -2, (lua_Integer)i + 1);
+  }
+  return 1;
+}
+
 // b:set_bytes(string [, at]): sets elements from `at` on to raw bytes.
 static int buffer_set_bytes(lua_State *L) {
   face_outside(L);
@@ -807,8 +826,9 @@ void buflib_open(lua_State *L) {
     {"bytes(at?, n?)", buffer_bytes},
     {"transpose(rows, columns)", buffer_transpose}, {"cut(bits)", buffer_cut},
     {"set_bytes(bytes, at?)", buffer_set_bytes},
-    {"diff(reference)", buffer_diff}, {"equal(other)", buffer_equal},
-    {"close()", buffer_close}, {"__gc", buffer_gc},
+    {"list(at?, n?)", buffer_list}, {"diff(reference)", buffer_diff},
+    {"equal(other)", buffer_equal}, {"close()", buffer_close},
+    {"__gc", buffer_gc},
     {"__close", buffer_close}, {"__index", buffer_index},
     {"__newindex", buffer_set}, {"__len", buffer_len},
     {"__tostring", buffer_tostring}, {NULL, NULL}};

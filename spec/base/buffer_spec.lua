@@ -34,6 +34,20 @@ describe("a buffer", function()
     assert.same({1, -8, 7}, {nibble[0], nibble[1], nibble[2]})
   end)
 
+  it("gives the values of a range as a list", function()
+    for _, t in ipairs {"i4", "u8", "bool", "bf16", "f64", "i64"} do
+      local b = core.buffer(t, 37):fill_int(1, 0, 1)
+      local all = b:list()
+      assert.equal(37, #all)
+      for i = 0, 36 do assert.equal(b[i], all[i + 1], t) end
+      assert.same({b[5], b[6], b[7]}, b:list(5, 3))
+      assert.same({}, b:list(37))
+    end
+    local b = core.buffer("f32", 4):fill(0)
+    raises("elements 2 to 6", function() b:list(2, 4) end)
+    raises("elements 5 to", function() b:list(5) end)
+  end)
+
   it("transposes a matrix", function()
     local rows, cols = 37, 65
     for _, t in ipairs {"i4", "u8", "bf16", "f32", "f64"} do

@@ -826,6 +826,12 @@ function Buffer:to(dtype) end
 ---@return string
 function Buffer:bytes(at, n) end
 
+---Returns the values of n elements from `at` on, as a list.
+---@param at? integer
+---@param n? integer
+---@return number[]
+function Buffer:list(at, n) end
+
 ---Writes whole elements from raw bytes.
 ---@param bytes string
 ---@param at? integer

@@ -36,26 +36,36 @@ local function zeros(n)
   return list
 end
 
--- Returns A B^T (m,n) as a buffer. A (m,k) and B (n,k) are lists from 1.
+-- Returns A B^T (m,n) as a list from 1. A (m,k) and B (n,k) are such lists.
 local function product(a, b, m, n, k, strides)
   return core.gemm_reference(core.buffer_from("f64", a),
-    core.buffer_from("f64", b), core.buffer("f64", m * n), m, n, k, strides)
+    core.buffer_from("f64", b), core.buffer("f64", m * n), m, n, k,
+    strides):list()
+end
+
+-- Reports whether a list has an infinity or NaN.
+local function has_odd(list)
+  for _, v in ipairs(list) do
+    if v - v ~= 0 then return true end
+  end
+  return false
 end
 
 -- Adds W X to m rows of the list `to`; row i begins at index at(i). W (m,n) and
 -- X (n,d) are lists from 1; if `turned` is true, `w` is the transpose of W. A
 -- zero in W adds nothing, even if its row of X contains infinities or NaN.
 local function add_product(to, at, w, x, m, n, d, turned)
-  local finite, odd = x, {}
-  for i, v in ipairs(x) do
-    if v - v ~= 0 then odd[#odd + 1] = i end
+  local strides = {a = turned and {1, m} or nil, b = {1, d}}
+  local sums, odd = product(w, x, m, d, n, strides), {}
+  if has_odd(sums) then
+    local finite = table.move(x, 1, #x, 1, {})
+    for i, v in ipairs(x) do
+      if v - v ~= 0 then odd[#odd + 1], finite[i] = i, 0.0 end
+    end
+    sums = product(w, finite, m, d, n, strides)
   end
-  if #odd > 0 then finite = table.move(x, 1, #x, 1, {}) end
-  for _, i in ipairs(odd) do finite[i] = 0.0 end
-  local sums = product(w, finite, m, d, n, {a = turned and {1, m} or nil,
-                                            b = {1, d}})
   for i = 0, m - 1 do
-    local row, from = at(i), i * d
+    local row, from = at(i), i * d + 1
     for e = 0, d - 1 do to[row + e] = to[row + e] + sums[from + e] end
     for _, o in ipairs(odd) do
       local r, e = (o - 1) // d, (o - 1) % d
@@ -79,24 +89,24 @@ end
 local function weigh(p, w, slopes, base, b, h, i)
   local first, last = sees(p, i)
   local sink = p.sinks and p.sinks[h + 1] or -math.huge
-  local most, sum = sink, 0.0
-  for j = base, base + p.t - 1 do
-    if j < base + first or j > base + last then w[j] = -math.huge end
+  local most, sum, exp = sink, 0.0, math.exp
+  for j = base, base + first - 1 do w[j] = 0.0 end
+  for j = base + last + 1, base + p.t - 1 do w[j] = 0.0 end
+  first, last = base + first, base + last
+  for j = first, p.modify and last or first - 1 do
+    local x = w[j]
+    w[j] = p.modify(x, b, h, i, j - base)
+    if slopes then slopes[j] = slope(p, x, b, h, i, j - base) end
   end
   for j = first, last do
-    local x = w[base + j]
-    if p.modify then
-      w[base + j] = p.modify(x, b, h, i, j)
-      if slopes then slopes[base + j] = slope(p, x, b, h, i, j) end
-    end
-    most = math.max(most, w[base + j])
+    if w[j] > most then most = w[j] end
   end
-  for j = base, base + p.t - 1 do
-    w[j] = most > -math.huge and math.exp(w[j] - most) or 0.0
-    sum = sum + w[j]
+  for j = first, last do
+    local x = most > -math.huge and exp(w[j] - most) or 0.0
+    w[j], sum = x, sum + x
   end
-  if sink > -math.huge then sum = sum + math.exp(sink - most) end
-  for j = base, base + p.t - 1 do w[j] = sum > 0 and w[j] / sum or 0.0 end
+  if sink > -math.huge then sum = sum + exp(sink - most) end
+  for j = first, last do w[j] = sum > 0 and w[j] / sum or 0.0 end
   return most + math.log(sum)
 end
 
@@ -133,7 +143,7 @@ local function each_block(p, slopes, f)
           rows = function(list) return taken(list, m, at) end,
           keys = function(list) return taken(list, p.t, key) end}
         local scores = product(o.rows(p.q), o.keys(p.k), m, p.t, d)
-        for i = 0, m * p.t - 1 do o.w[i + 1] = scores[i] * p.scale end
+        for i, x in ipairs(scores) do o.w[i] = x * p.scale end
         for i = 0, m - 1 do
           o.lse[i] = weigh(p, o.w, o.slopes, i * p.t + 1, b, h, first + i)
         end
@@ -156,16 +166,15 @@ end
 -- Returns the gradients of a block's scores, without the factor p.scale, as a
 -- list from 1. A score of weight 0 has gradient 0.
 local function score_gradients(p, o, go)
-  local dp, ds = product(go, o.keys(p.v), o.m, p.t, p.d), {}
+  local dp, ds, w = product(go, o.keys(p.v), o.m, p.t, p.d), {}, o.w
   for i = 0, o.m - 1 do
-    local base, mean = i * p.t, 0.0
+    local base, mean = i * p.t + 1, 0.0
     for j = base, base + p.t - 1 do
-      if o.w[j + 1] ~= 0 then mean = mean + o.w[j + 1] * dp[j] end
+      if w[j] ~= 0 then mean = mean + w[j] * dp[j] end
     end
     for j = base, base + p.t - 1 do
-      local w = o.w[j + 1]
-      ds[j + 1] = w ~= 0 and w * (dp[j] - mean)
-        * (o.slopes and o.slopes[j + 1] or 1.0) or 0.0
+      ds[j] = w[j] ~= 0 and w[j] * (dp[j] - mean)
+        * (o.slopes and o.slopes[j] or 1.0) or 0.0
     end
   end
   return ds

@@ -134,7 +134,7 @@ local function before(a, b)
   return a < b
 end
 
---- Reports whether a coroutine that began in this pass has not ended yet.
+--- Reports whether a coroutine that began in this pass of tracing is suspended.
 ---@return boolean
 function fields.suspended()
   for co in next, top.writes do
@@ -145,7 +145,8 @@ function fields.suspended()
   return false
 end
 
---- Returns the set of tables whose metatable was replaced in this pass.
+--- Returns the set of tables whose metatable was replaced in this pass of
+-- tracing.
 ---@return table<table, true>
 function fields.metatables()
   local set_of = {}
@@ -155,8 +156,9 @@ function fields.metatables()
   return set_of
 end
 
---- Returns the changes of fields in this pass as a list of {t =, k =, from =,
--- to =}. A change also has `appends` if it made a list longer.
+--- Returns the changes of fields in this pass of tracing as a list of {t =
+-- table, k = key, from = old value, to = new value}. The field `appends` is
+-- true if the change made a list longer.
 function fields.changes()
   local list, writes = {}, top.writes
   for _, t in ipairs(writes) do
@@ -197,8 +199,8 @@ local function step(name, key)
   return ("%s[%s]"):format(name, core.show(key))
 end
 
---- Returns the expression for field k of the table at a place, as a script
--- would write it.
+--- Returns the expression, as a script would write it, for field k of the table
+-- at a place (see META). Without k, for the table itself.
 ---@return string
 function fields.name(place, k)
   local name = place.up and fields.name(place.up, place.key) or place.name
@@ -221,8 +223,8 @@ local function each_inside(t, see)
   if type(meta) == "table" then see(meta, META) end
 end
 
---- Searches for the wanted tables, beginning at the roots (places of
--- variables). Returns the place of each wanted table that it finds, by the
+--- Searches for the wanted tables, beginning at the roots, the places of
+-- variables. Returns the place of each wanted table that it finds, by the
 -- shortest path.
 ---@param roots table[] places
 ---@param wanted table<table, true>
@@ -254,11 +256,11 @@ function fields.find(roots, wanted)
 end
 
 --- Returns the path to a place: a list of the keys that lead from the root
--- variable's table to it. The list also has the field `root`, the variable's
--- id. If the variable always holds the same table, the field `from` is this
--- table.
+-- variable's table to it. The list's field `root` is the id of the variable. If
+-- the variable always holds the same table, the field `from` is this table.
 ---@param place table
----@param id fun(place: table): any the id of a root without one
+---@param id fun(place: table): any returns the id of a root without the field
+-- `root`
 function fields.way(place, id)
   if not place.up then
     return {root = place.root or id(place),

@@ -115,9 +115,9 @@ local function is_constant(slot)
     and regions.is_known(slot.yes)
 end
 
--- Determines the carry (types and facts for kernel variables) of a slot, a
--- variable or field that a branch changed. Returns true if the carry changed,
--- so that both branches have to be traced again.
+-- Determines the carry of a slot, a variable or field that a branch changed:
+-- types and facts for kernel variables. Returns true if the carry changed,
+-- because both branches have to be traced again then.
 local function merge(region, slot)
   local what = region.what
   local changed = not (core.same(slot.init, slot.yes)

@@ -213,9 +213,9 @@ function dependencies.take(func, held, ran)
   return read
 end
 
---- Returns the part of a program's record that can be reached from `values`,
--- including the elements of tensors. Returns nil if nothing of the record can
--- be reached.
+--- Returns the part of a program's record (of the state that its trace read)
+-- that can be reached from `values`, including the elements of tensors. Returns
+-- nil if nothing of the record can be reached.
 ---@param values any[]
 ---@param read table a result of dependencies.take
 function dependencies.within(values, read)

@@ -11,11 +11,11 @@ local dependencies = require "cute.lang.dependencies"
 
 local fields = {}
 
--- The innermost open region: {outer = enclosing region, writes = the tables
--- written in this pass}. core.note stores three kinds of entries in `writes`:
--- [t] = a copy of table t from before the write, or false for a table made in
--- the region; [i] = the ith written table; [co] = true for a coroutine co that
--- began in this pass.
+-- The innermost open region (loop or branch): {outer = enclosing region, writes
+-- = the tables written in this pass}. core.note stores three kinds of entries
+-- in `writes`: [t] = a copy of table t from before the write, or false for a
+-- table made in the region; [i] = the ith written table; [co] = true for a
+-- coroutine co that began in this pass.
 local top
 
 local function go_on(region)
@@ -41,13 +41,14 @@ end
 --- Forgets all open regions.
 function fields.reset() top = nil end
 
---- Opens a region: from now on, writes to tables are recorded in it.
+--- Opens a region (a loop or branch): from now on, writes to tables are
+-- recorded in it.
 function fields.open()
   go_on {outer = top, writes = {}}
   return top
 end
 
---- Restores all tables to their state when the region opened.
+--- Restores all tables to the state that they had when the region opened.
 function fields.rewind(region)
   restore(region)
   go_on(region)
@@ -69,8 +70,8 @@ function fields.close(region)
   go_on(region.outer)
 end
 
---- Closes the region and all regions inside it, and undoes the writes recorded
--- in them.
+--- Closes the region (a loop or branch) and all regions inside it, and undoes
+-- the writes recorded in them.
 function fields.abandon(region)
   local around = top
   while around and around ~= region do around = around.outer end
@@ -208,7 +209,7 @@ function fields.name(place, k)
 end
 
 -- Calls see(x, key) for each table x that was a value or a key in table t when
--- the innermost region began its pass.
+-- the innermost loop or branch began its pass.
 local function each_inside(t, see)
   local keys, now = {}, top.writes[t] or t
   for k, v in next, now do

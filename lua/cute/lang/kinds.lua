@@ -1062,7 +1062,7 @@ fault {kind = "dependent-launch",
   {function(f)
     local before = f.before or 0
     local near = before % (1 << FAR_BITS)
-    -- a read conflicts only with writes
+    -- A read conflicts only with writes of earlier launches.
     if not f.write then near = near & WRITTEN end
     local how = near ~= 0 and near or before >> FAR_BITS
     return ("{verb} of memory that %s %s, with no griddepcontrol_wait() in "

@@ -172,8 +172,8 @@ local function carry_part(slot, what, carry, i, a, b)
   end
 end
 
--- Returns the carry, the record of changing parts (see the head of this file),
--- of a local that changes from `init` to `now`.
+-- Returns the carry of a local that changes from `init` to `now`: a record of
+-- the parts of its value that change (see the head of this file).
 local function new_carry(slot, what, init, now)
   local sig, a = parts(init)
   local sig2, b = parts(now)

@@ -28,7 +28,7 @@ local MAX_DEPTH = 2048
 -- The largest number of table fields that are searched for functions, for each
 -- loop.
 local MAX_FIELDS = 4000
--- The number of list elements that view.upvalues has for each upvalue.
+-- The number of elements that each upvalue takes in the list view.upvalues.
 local ENTRY = 4
 
 -- The state of the current trace: see TRACE_STATE in core/bind/trace.h. Its
@@ -39,8 +39,8 @@ local state
 
 --- Begins a trace, or resumes the outer trace after another kernel was traced
 -- inside it.
----@param new table? state, nil: no trace is active
----@return table? state the previous one
+---@param new table? the new state, or nil if no trace is active any more
+---@return table? state the previous state
 function regions.begin(new)
   local before = state
   state = new
@@ -292,7 +292,8 @@ function regions.open(what, key, view)
   return state.open
 end
 
---- Returns the innermost open region, or nil.
+--- Returns the innermost loop, branch or function of cute.func that is being
+-- traced, or nil.
 ---@return table?
 function regions.opened() return state.open end
 
@@ -461,8 +462,9 @@ function Region:remember()
   end
 end
 
--- Ends the region: keeps its carries for later regions at this position, and
--- returns to the enclosing region.
+-- Ends the region (a loop or branch). Keeps the types that its kernel variables
+-- have, for later regions at this position. The enclosing region becomes the
+-- open one.
 function Region:finish()
   self:remember()
   if telling then telling.finish(self) end
@@ -494,8 +496,8 @@ function Region:root(key)
   return value
 end
 
--- Adds a slot for a field that an earlier region at this position changed, if
--- the field exists now. `way` is the path to the field.
+-- Adds a slot (a record of a field) for a field that an earlier region at this
+-- position changed, if the field exists now. `way` is the path to the field.
 function Region:recall_field(way)
   local t = way.from
   if not t then t = self:root(way.root) end
@@ -538,7 +540,8 @@ local function module_roots()
   return modules
 end
 
--- Adds a table to the list of roots, if the slot of a variable holds one.
+-- Adds a table to `roots`, the starting points of a search for tables, if the
+-- slot of a variable holds one.
 function Region:add_root(roots, slot)
   local v = slot.head
   if self.doubts[v] then v = self.doubts[v].value end
@@ -623,9 +626,9 @@ local function add_tables(set_of, t, name)
   for _, v in next, t do add_tables(set_of, v, name) end
 end
 
--- Checks that no table is carried twice. If a local is assigned another plain
--- table, the carry of the local includes the table's fields. These fields
--- cannot have slots of their own.
+-- Checks that no field of a table would get two kernel variables. If a local is
+-- assigned another plain table, the local's kernel variables include the fields
+-- of this table. These fields cannot have slots of their own.
 function Region:check_tables()
   local carried = {}
   for _, slot in ipairs(self.view.slots) do

@@ -518,8 +518,7 @@ function sign.lazy(t)
   return functions, modules
 end
 
---- Makes the table of a module that users load with require a namespace, like
--- sign.namespace.
+--- Like sign.namespace, for the table of a module that users load with require.
 ---@param full string "kernels.norm"
 ---@param t table
 ---@return table t

@@ -52,8 +52,9 @@ local function is_plain(v)
   return kind ~= "value" and kind ~= "vector" and kind ~= "tensor"
 end
 
--- Makes an undefined value for a slot of a region. Slots that a region sets
--- together have the same `id`: either all are nil, or all have their values.
+-- Makes an undefined value for a slot (a variable or field) of a region. Slots
+-- that a region sets together have the same `id`: either all are nil, or all
+-- have their values.
 local function make(region, slot, text, value, known)
   local v = core.undefined(text, value)
   local id = region.id
@@ -90,8 +91,9 @@ function undefined.agrees(...)
   return true
 end
 
---- Returns the undefined value for a slot (a variable or field) that was nil
--- before a region and that has `value` at one of the region's ends.
+--- Makes the undefined value, which raises an error on use, for a slot (a
+-- variable or field) that was nil before a region (a loop or branch). At one of
+-- the region's ends, the slot has `value`.
 ---@param region table
 ---@param slot table
 ---@param value any
@@ -103,9 +105,8 @@ function undefined.after(region, slot, value, known)
     region.line), value, known)
 end
 
---- Returns the undefined value for a slot (a variable or field) that has one
--- value at the end of one branch and another value at the end of the other
--- branch.
+--- Makes the undefined value, which raises an error on use, for a slot (a
+-- variable or field) that the two branches leave with different values.
 function undefined.either(region, slot, yes, no)
   return make(region, slot, ("'%s' is %s in one branch and %s in the other, "
     .. "depending on the thread\n  use it inside the branches (in line %s), or "
@@ -324,8 +325,8 @@ local function choose(region)
   end
 end
 
---- Ends a pass that found no new changes in a region's body. Returns true if
--- the body has to be traced again.
+--- Ends a pass that found no new changes in the body of a region (a loop or
+-- branch). Returns true if the body has to be traced again.
 ---@param region table
 ---@param fresh? boolean whether slots of a loop that were nil have a value now
 ---@return boolean

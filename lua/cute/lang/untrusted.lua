@@ -76,7 +76,7 @@ for name, f in next, core do
   end
 end
 
--- There is no GPU and no compiler, so their modules are not loaded.
+-- Untrusted scripts have no GPU and no compiler, so these modules are stubs.
 local function no_gpu()
   return nil, "an untrusted script runs on the simulator only [no-gpu]"
 end
@@ -301,8 +301,8 @@ coroutines(G.coroutine)
 -- The globals of a script
 ---------------------------------------------------------------------------
 
--- Modules that a script may require besides those of kernels/: the files of
--- lua/cute itself.
+-- Reports whether a script may require a module. It may require those of
+-- kernels/ and, with exceptions, the files directly in lua/cute.
 local function is_public(name)
   if type(name) ~= "string" then return false end
   if name:find "^kernels%.[%w_.]+$" then return true end

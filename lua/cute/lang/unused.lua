@@ -21,8 +21,8 @@ unused.places = {}
 -- then reported even if the script fails, because they may be the cause.
 unused.wrong = false
 
--- Returns the place and the text of the script's line that made the current
--- call, or nil if there is none.
+-- Returns the script's line that made the current call, as "file:line" and as
+-- the result of debug.getinfo. Returns nil if there is none.
 local function caller()
   for level = 4, 13 do
     local info = debug.getinfo(level, "Sl")

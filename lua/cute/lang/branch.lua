@@ -4,7 +4,7 @@
 -- Both branches are traced. After the branch, a variable that it changes has
 -- the value from the branch that the thread took. The same holds for the
 -- results of functions given to cute.when. Branches are traced in passes like
--- loops (cute.lang.region): the first pass finds the changes.
+-- loops (cute.lang.region): the first pass finds the variables that change.
 local core = require "cute.core"
 local bytecode = require "cute.lang.bytecode"
 local carrying = require "cute.lang.loop_carried"
@@ -25,7 +25,7 @@ local branch = {}
 ---------------------------------------------------------------------------
 
 -- Records the value that a slot (a variable or field that the branches may
--- change) has at the end of a branch.
+-- change) has at the end of a branch. `field` names the branch: "yes" or "no".
 local function note_end(slot, field, now)
   slot[field] = now
   if not core.same(slot.init, now) then
@@ -43,9 +43,9 @@ local function left(slot, field)
   return table.unpack(slot[field .. "_parts"], 1, 2)
 end
 
--- Returns the carry (see cute.lang.loop_carried) of a slot, which is a variable
--- or field. The carry holds the types of the slot's values at the ends of the
--- two branches, and the known facts about these values.
+-- Returns the carry of a slot, which is a variable or field (see
+-- cute.lang.loop_carried). The carry holds the types that the slot's values
+-- have at the ends of the two branches, and the known facts about these values.
 local function merge_carry(slot, what)
   local sig, init = parts(slot.init)
   local sa, pa = left(slot, "yes")
@@ -67,9 +67,9 @@ local function merge_carry(slot, what)
   return carry
 end
 
--- Checks a slot (a variable or field) whose values no kernel variable can hold:
--- raises an error unless the slot has the same value at the ends of both
--- branches.
+-- Checks a slot (a variable or field) whose values no kernel variable can hold.
+-- The slot's values at the ends of both branches must be the same if it is a
+-- result of cute.when, or if they are strings. Otherwise raises an error.
 local function check_constant(slot, what)
   local yes, no = slot.yes, slot.no
   if rawequal(yes, no) then return end
@@ -78,9 +78,10 @@ local function check_constant(slot, what)
   end
 end
 
--- Gives a slot (a variable or field) that was nil before the branch an initial
--- value of the kind that both branches leave in the slot. Returns false if a
--- branch leaves nil, or if no kernel variable can hold the value.
+-- Gives an initial value to a slot (a variable or field) that was nil before
+-- the branch. The value has the type that both branches leave in the slot.
+-- Returns false if a branch leaves nil, or if the slot needs no kernel variable
+-- or none can hold its value.
 local function begin_slot(slot, what)
   if undefined.none(slot.yes) or undefined.none(slot.no) then
     if slot.result then type_error(slot, what, slot.yes, slot.no) end
@@ -114,9 +115,9 @@ local function is_constant(slot)
     and regions.is_known(slot.yes)
 end
 
--- Determines the carry (types and facts for kernel variables) of a slot, a
--- variable or field that a branch changed. Returns true if the carry changed,
--- so that both branches have to be traced again.
+-- Determines the carry of a slot, a variable or field that a branch changed:
+-- types and facts for kernel variables. Returns true if the carry changed,
+-- because both branches have to be traced again then.
 local function merge(region, slot)
   local what = region.what
   local changed = not (core.same(slot.init, slot.yes)
@@ -125,7 +126,7 @@ local function merge(region, slot)
   if undefined.none(slot.init) then
     if not begin_slot(slot, what) then return false end
   elseif slot.zeros and (undefined.none(slot.yes) or undefined.none(slot.no))
-  -- In an earlier pass the slot had a value at the end of a branch, but in this
+  -- The slot had a value at the end of a branch in an earlier pass, but in this
   -- pass it is nil there.
   then
     return undefined.differs(region, slot.name)
@@ -142,8 +143,8 @@ local function merge(region, slot)
   if more and known then region:tell(slot) end
   if more and not known then region:tell(slot, slot.yes, slot.no) end
   if more then return true end
-  -- Facts that an earlier branch at this source position recorded must not
-  -- limit this branch.
+  -- Keep only facts about this branch. An earlier branch at this source
+  -- position may have recorded others, which must not limit it.
   slot.carry, known.facts = known, carry.facts
   return false
 end
@@ -152,8 +153,8 @@ end
 -- Tracing one if / else in passes
 ---------------------------------------------------------------------------
 
--- In the functions below, `level` is the stack level, seen from the caller, of
--- the function whose locals the branch may change. The level is ignored if all
+-- In the functions below, `level` is a stack level, counted from the caller:
+-- that of the function whose locals the branch may change. It is ignored if all
 -- slots are upvalues.
 
 -- Begins to trace a branch; first restores all slots to their values before it.
@@ -161,8 +162,8 @@ local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
     slot.head = slot.init
-    -- The zeros are initial values of kernel variables only. The slot itself is
-    -- still nil before the branch.
+    -- slot.zeros are only the initial values of kernel variables. For the
+    -- script, the slot is still nil when the branch begins.
     if slot.zeros then slot.head = slot.before end
     set(slot, level + 1, slot.head)
   end
@@ -377,7 +378,8 @@ end
 -- A chain of conditions: the state of a `for` over cute.when(c) or
 -- cute.cases(c, ...). `all` holds all conditions, `conds` those that are
 -- traced, and `at` the positions of the traced ones in `all`. `open` holds the
--- open regions; each region is in the else branch of the region before it.
+-- open regions (cute.lang.region); each region is in the else branch of the
+-- region before it.
 local Flat = {}
 Flat.__index = Flat
 
@@ -397,7 +399,7 @@ function Flat:__close(err)
   end
 end
 
--- Returns the values that the variables of the `for` have in the branch at
+-- Returns the values of the loop variables of the `for` in the branch at
 -- position `at`: false for the conditions before `at`, true for the condition
 -- at `at`. Later conditions keep their traced values.
 local function answers(flat, at)
@@ -476,10 +478,10 @@ local function next_on_host(flat)
   return answers(flat, flat.last)
 end
 
--- Returns the iterator for a `for` over a chain of conditions. `last` is the
--- position of the branch that is taken if no traced condition is true: the
--- position of a condition that is known to be true, or one more than the number
--- of conditions.
+-- Returns the iterator for a `for` over a chain of conditions. flat.last is the
+-- position of the branch that is taken if no traced condition is true. This is
+-- the first condition that is known to be true or, without one, the else branch
+-- after all conditions.
 local function flat_form(what, single, ...)
   local flat = setmetatable({what = what, single = single, all = {...},
                              conds = {}, at = {}, open = {}}, Flat)
@@ -535,9 +537,9 @@ end
 --     y = cute.zeros({8}, cute.i32)
 --     k(y):launch {grid = 1, block = 8, device = "sim"}
 --     y(3), y(4)  --> 2, 1
----@param cond boolean|cute.Value a plain boolean decides while tracing
----@param ... fun(): any f, g
----@return any ... the results of both
+---@param cond boolean|cute.Value a Lua boolean selects the branch while tracing
+---@param ... fun(): any the functions f and, optionally, g
+---@return any ... the results of the function that the thread ran
 function branch.when(cond, ...)
   if select("#", ...) == 0 then return flat_form("cute.when", true, cond) end
   local f, g = ...
@@ -570,7 +572,7 @@ end
 --     y = cute.zeros({8}, cute.i32)
 --     k(y):launch {grid = 1, block = 8, device = "sim"}
 --     y(1), y(3), y(7)  --> 10, 20, 30
----@param cond boolean|cute.Value a plain boolean decides while tracing
+---@param cond boolean|cute.Value a Lua boolean selects the branch while tracing
 ---@param ... boolean|cute.Value
 ---@return fun(): boolean ...
 function branch.cases(cond, ...)

@@ -5,7 +5,8 @@ local core = require "cute.core"
 
 local bytecode = {}
 
--- Numbers of Lua's opcodes, by name. core/bind/trace.h also has some of them.
+-- The numbers of Lua's opcodes, by name. core/bind/trace.h repeats some of
+-- them.
 local OP, count = {}, 0
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   LOADNIL GETUPVAL SETUPVAL GETTABUP GETTABLE GETI GETFIELD SETTABUP SETTABLE
@@ -26,8 +27,8 @@ local HEADER = "\27Lua\x54\0\x19\x93\r\n\x1a\n\4\8\8"
 -- Reading
 ---------------------------------------------------------------------------
 
--- Functions that read from a dump. A reader r is a table {text = the dump, at =
--- the position of the next byte}.
+-- Functions that read from a dump. A reader r is the table {dump, at = position
+-- of the next byte}.
 local function byte(r)
   r.at = r.at + 1
   return r[1]:byte(r.at - 1)
@@ -62,12 +63,12 @@ local CONSTANT = {
   [4] = text, [20] = text,
 }
 
--- Reads a function's prototype: {code = bytes, parameters = their number, k =
--- constants, up = {{in_stack, index}, ...}, inner = the functions that it
--- contains, first = its first line, steps = for each instruction, the change of
--- the line as a signed byte (empty without debug information), lines = the
--- lines of the instructions whose change is given as -128}. Constants, upvalues
--- and instructions are numbered from 0.
+-- Reads a function's prototype: {code = its bytes, parameters = number of
+-- parameters, k = constants, up = {{in_stack, index}, ...}, inner = the
+-- functions that it contains, first = its first line, steps = for each
+-- instruction, the change of the line as a signed byte (empty without debug
+-- information), lines = the lines of the instructions whose change is given as
+-- -128}. Constants, upvalues and instructions are numbered from 0.
 local function prototype(r)
   local p = {k = {}, up = {}, inner = {}, lines = {}}
   -- Skips the name of the source.
@@ -117,8 +118,8 @@ local function read(f, most, with_lines)
 end
 
 -- Iterates over the instructions of a prototype. With a pattern `first`, it
--- visits only instructions whose first byte matches. Each step gives op, a, b,
--- c.
+-- visits only instructions whose first byte matches. Each step returns the
+-- opcode and the operands A, B and C.
 local function instructions(p, first)
   local at, code = 1, p.code
   return function()
@@ -202,15 +203,16 @@ local function uses(p, out)
   return out
 end
 
--- Results of bytecode.upvalues, by the function's dump. A script that runs
--- again creates its functions again, with the same dumps.
+-- Caches the results of bytecode.upvalues by the function's dump. A script that
+-- runs again creates its functions again, with the same dumps.
 local answers, MOST = {n = 0}, 500
 
 --- Returns how a function and its inner functions use each upvalue, numbered
--- from 1. whole: whether its value is read as a whole. set: whether it is
--- assigned. balance: how many more instructions read it than assign it. keys:
--- {[constant that indexes it] = true if only read, false if assigned}. Unused
--- upvalues are absent. Returns nil if the code cannot be read.
+-- from 1. whole: whether the upvalue's value is used other than by indexing it.
+-- set: whether the upvalue is assigned. balance: how many more instructions
+-- read it than assign it. keys: the constants that index it, {[constant] = true
+-- if only read, false if assigned}. Unused upvalues are absent. Returns nil if
+-- the code cannot be read.
 ---@return table<integer, table>?
 function bytecode.upvalues(f)
   local ok, dump = pcall(string.dump, f, true)
@@ -274,7 +276,8 @@ function bytecode.globals(chunk)
 end
 
 -- Returns the first line where p or one of its inner functions assigns upvalue
--- n or, with a key, the field `key` of upvalue n.
+-- n, counted from 0. With a key, returns the line that assigns field `key` of
+-- this upvalue.
 local function assigned(p, n, key)
   local i = 0
   for op, a, b in instructions(p) do
@@ -293,8 +296,8 @@ local function assigned(p, n, key)
 end
 
 --- Returns the first line where a function or an inner function assigns upvalue
--- n, counted from 1, or with a key the field `key` of this upvalue. Returns nil
--- if the line is unknown.
+-- n, counted from 1. With a key, returns the line that assigns field `key` of
+-- this upvalue. Returns nil if the line is unknown.
 ---@return integer?
 function bytecode.assigned(f, n, key)
   local p = read(f, nil, true)
@@ -317,9 +320,10 @@ end
 local flows = setmetatable({}, {__mode = "k"})
 
 --- Returns the code of a Lua function as tables that are indexed by the
--- instruction number, from 0: {n =, parameters =, op = {}, a = {}, b = {}, c =
--- {}, k = {[i] = whether bit k is set}, before = {[i] = instructions that may
--- run just before i}}. Returns nil if the code cannot be read.
+-- instruction number, from 0: {n = number of instructions, parameters =, op =
+-- {}, a = {}, b = {}, c = {}, k = {[i] = whether bit k is set}, before = {[i] =
+-- instructions that may run just before i}}. Returns nil if the code cannot be
+-- read.
 ---@return table?
 function bytecode.flow(f)
   if flows[f] then return flows[f] end

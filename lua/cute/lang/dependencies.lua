@@ -83,9 +83,9 @@ function View:table(t)
   self:see(meta)
 end
 
--- Returns t[k] as core.unchanged does: follows tables in __index, but calls no
--- function. If __index is a function, returns nil, that function and the
--- metatable that holds it.
+-- Reads t[k] as core.unchanged does: follows __index while it is a table, but
+-- calls no function. If __index is a function, returns nil, that function and
+-- the metatable that holds it.
 local function field(t, k)
   for _ = 1, 8 do
     local v = rawget(t, k)
@@ -156,8 +156,8 @@ local function is_inner(f, texts)
   end
 end
 
--- Examines the functions that ran but that cannot be reached from any value,
--- such as those of a module loaded by require.
+-- Examines the functions that ran but that no recorded value reaches, such as
+-- those of a module loaded by require.
 function View:others()
   local texts = {}
   for f in next, self.ran do
@@ -197,9 +197,10 @@ end
 -- core.unchanged. The list has an additional field `ran`, the functions that
 -- ran.
 ---@param func function
----@param held any[] arguments, or their parts, that are used as they are:
--- functions, classes
----@param ran table<function, true> the user's functions that ran in it
+---@param held any[] arguments, or parts of arguments, that the kernel uses as
+-- Lua values: functions, classes
+---@param ran table<function, true> the user's functions that ran during the
+-- trace
 function dependencies.take(func, held, ran)
   local view = new_view(ran)
   ran[func] = true
@@ -212,11 +213,11 @@ function dependencies.take(func, held, ran)
   return read
 end
 
---- Returns the part of a program's record that can be reached from `values`,
--- including the elements of tensors. Returns nil if nothing of the record can
--- be reached.
+--- Returns the part of a program's record (of the state that its trace read)
+-- that can be reached from `values`, including the elements of tensors. Returns
+-- nil if nothing of the record can be reached.
 ---@param values any[]
----@param read table of take
+---@param read table a result of dependencies.take
 function dependencies.within(values, read)
   local view = new_view(read.ran)
   for _, v in ipairs(values) do view:see(v) end

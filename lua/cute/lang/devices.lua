@@ -5,7 +5,7 @@ local core = require "cute.core"
 
 local devices = {}
 
--- With __closed, cute.lang.dependencies does not examine the fields.
+-- With __closed, cute.lang.dependencies does not examine a device's fields.
 local Device = {__closed = true,
                 -- `__host` marks objects that cannot be passed to a kernel.
                 __host = "device"}
@@ -19,8 +19,8 @@ devices.ARCH = "sm_90a"
 local ARCHS = core.archs()
 
 -- Returns the known architecture that is most similar to the unknown `arch`:
--- the one with the nearest number or, if the number exists, with the nearest
--- name.
+-- the one with the nearest number, or with the nearest name if `arch` does not
+-- have the form sm_NN or sm_NNN.
 local function nearest_arch(arch)
   local n = tonumber(arch:match "^sm_(%d%d%d?)$")
   local best, least
@@ -69,8 +69,8 @@ local function gpu_device(ordinal)
   return known
 end
 
--- If set, the device "auto" always means the simulator. A string value is the
--- reason why there is no GPU.
+-- If set, the device "auto" always means the simulator. A string is the reason
+-- why there is no GPU.
 devices.simulates = nil
 
 --- The session of `cutelua compile`, or nil. During a session, launches on a
@@ -165,8 +165,9 @@ local function picked(values, opts, default)
 end
 
 --- Returns the device of a launch: the device named in its options, else the
--- GPU that holds an argument's memory, else the default. The driver begins to
--- create a GPU's context, while the launch is traced and compiled.
+-- GPU that holds an argument's memory, else the default. The driver starts to
+-- create a GPU's context, which proceeds while the launch is traced and
+-- compiled.
 ---@param values? table[]
 ---@param opts table
 ---@param default string
@@ -180,8 +181,7 @@ end
 -- The functions that cute.gpu.trim calls before it frees memory.
 devices.trims = {}
 
---- Registers a function f that drops cached memory; cute.gpu.trim calls f each
--- time.
+--- Registers a function f that drops cached memory. cute.gpu.trim calls f.
 function devices.on_trim(f) table.insert(devices.trims, f) end
 
 sign.strict("device", Device, "dev info place")

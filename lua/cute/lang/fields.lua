@@ -11,11 +11,11 @@ local dependencies = require "cute.lang.dependencies"
 
 local fields = {}
 
--- The innermost open region: {outer = enclosing region, writes = the tables
--- written in this pass}. core.note stores three kinds of entries in `writes`:
--- [t] = a copy of table t from before the write, or false for a table made in
--- the region; [i] = the ith written table; [co] = true for a coroutine co that
--- began in this pass.
+-- The innermost open region (loop or branch): {outer = enclosing region, writes
+-- = the tables written in this pass}. core.note stores three kinds of entries
+-- in `writes`: [t] = a copy of table t from before the write, or false for a
+-- table made in the region; [i] = the ith written table; [co] = true for a
+-- coroutine co that began in this pass.
 local top
 
 local function go_on(region)
@@ -41,13 +41,14 @@ end
 --- Forgets all open regions.
 function fields.reset() top = nil end
 
---- Opens a region: from now on, writes to tables are recorded in it.
+--- Opens a region (a loop or branch): from now on, writes to tables are
+-- recorded in it.
 function fields.open()
   go_on {outer = top, writes = {}}
   return top
 end
 
---- Restores all tables to their state when the region opened.
+--- Restores all tables to the state that they had when the region opened.
 function fields.rewind(region)
   restore(region)
   go_on(region)
@@ -69,8 +70,8 @@ function fields.close(region)
   go_on(region.outer)
 end
 
---- Closes the region and all regions inside it, and undoes the writes recorded
--- in them.
+--- Closes the region (a loop or branch) and all regions inside it, and undoes
+-- the writes recorded in them.
 function fields.abandon(region)
   local around = top
   while around and around ~= region do around = around.outer end
@@ -134,7 +135,7 @@ local function before(a, b)
   return a < b
 end
 
---- Reports whether a coroutine that began in this pass has not ended yet.
+--- Reports whether a coroutine that began in this pass of tracing is suspended.
 ---@return boolean
 function fields.suspended()
   for co in next, top.writes do
@@ -145,7 +146,8 @@ function fields.suspended()
   return false
 end
 
---- Returns the set of tables whose metatable was replaced in this pass.
+--- Returns the set of tables whose metatable was replaced in this pass of
+-- tracing.
 ---@return table<table, true>
 function fields.metatables()
   local set_of = {}
@@ -155,8 +157,9 @@ function fields.metatables()
   return set_of
 end
 
---- Returns the changes of fields in this pass as a list of {t =, k =, from =,
--- to =}. A change also has `appends` if it made a list longer.
+--- Returns the changes of fields in this pass of tracing as a list of {t =
+-- table, k = key, from = old value, to = new value}. The field `appends` is
+-- true if the change made a list longer.
 function fields.changes()
   local list, writes = {}, top.writes
   for _, t in ipairs(writes) do
@@ -197,8 +200,8 @@ local function step(name, key)
   return ("%s[%s]"):format(name, core.show(key))
 end
 
---- Returns the expression for field k of the table at a place, as a script
--- would write it.
+--- Returns the expression, as a script would write it, for field k of the table
+-- at a place (see META). Without k, for the table itself.
 ---@return string
 function fields.name(place, k)
   local name = place.up and fields.name(place.up, place.key) or place.name
@@ -206,7 +209,7 @@ function fields.name(place, k)
 end
 
 -- Calls see(x, key) for each table x that was a value or a key in table t when
--- the innermost region began its pass.
+-- the innermost loop or branch began its pass.
 local function each_inside(t, see)
   local keys, now = {}, top.writes[t] or t
   for k, v in next, now do
@@ -221,8 +224,8 @@ local function each_inside(t, see)
   if type(meta) == "table" then see(meta, META) end
 end
 
---- Searches for the wanted tables, beginning at the roots (places of
--- variables). Returns the place of each wanted table that it finds, by the
+--- Searches for the wanted tables, beginning at the roots, the places of
+-- variables. Returns the place of each wanted table that it finds, by the
 -- shortest path.
 ---@param roots table[] places
 ---@param wanted table<table, true>
@@ -254,11 +257,11 @@ function fields.find(roots, wanted)
 end
 
 --- Returns the path to a place: a list of the keys that lead from the root
--- variable's table to it. The list also has the field `root`, the variable's
--- id. If the variable always holds the same table, the field `from` is this
--- table.
+-- variable's table to it. The list's field `root` is the id of the variable. If
+-- the variable always holds the same table, the field `from` is this table.
 ---@param place table
----@param id fun(place: table): any the id of a root without one
+---@param id fun(place: table): any returns the id of a root without the field
+-- `root`
 function fields.way(place, id)
   if not place.up then
     return {root = place.root or id(place),

@@ -18,7 +18,7 @@ local COUNTERS = {"bytes", "sectors", "requests", "wavefronts", "conflicts"}
 
 --- Records a launch as `runs.last` of its program.
 ---@param p table a prepared launch
----@param found table|true the simulator's report, or true
+---@param found table|true the simulator's report, or true for a GPU
 function history.note(p, found)
   local last = {device = tostring(p.device), arch = p.device.arch,
                 events = p.events, first = found == true}
@@ -38,7 +38,7 @@ end
 -- cutelua records an event before and after the launch.
 ---@param p table a prepared launch
 ---@param launch userdata
----@param stream? userdata where it runs, instead of p's
+---@param stream? userdata the stream to use instead of p's
 function history.launch(p, launch, stream)
   local timed = history.watcher and sign.workshop.timed_launch
   if timed then return timed(p, launch, stream) end

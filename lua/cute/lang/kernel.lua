@@ -57,8 +57,8 @@ end
 --- Returns the program's CUDA C for an architecture, and for each line of CUDA
 -- C the line of the script that produced it.
 ---@param arch? string
----@return string text, string[] lines, string name in the text, string[]
--- options for the compiler
+---@return string text, string[] lines, string kernel's name in the text,
+-- string[] options for the compiler
 function Program:cuda(arch)
   arch = arch or self.arch
   local sm = devices.sm(arch)
@@ -115,8 +115,8 @@ end
 -- Launching
 ---------------------------------------------------------------------------
 
--- The hardware's limits on the extents of grids, blocks and clusters along x,
--- y, z.
+-- The hardware's limits on the extents of grids, blocks and clusters along x, y
+-- and z.
 local MOST = {grid = {(1 << 31) - 1, 65535, 65535},
               block = {math.huge, math.huge, 64},
               cluster = {math.huge, math.huge, math.huge}}
@@ -217,7 +217,7 @@ local OPTIONAL = ""
 for name in pairs(LAUNCH) do OPTIONAL = OPTIONAL .. " " .. name end
 
 -- Checks the value of an option beyond its type. If the value is not valid,
--- returns text that says which values are; else returns false or nil.
+-- returns text that says which values are valid; else returns false or nil.
 local function is_odd(name, value)
   if name == "faults" then
     return value ~= "return" and value ~= "raise"
@@ -285,8 +285,8 @@ function Prepared.__tostring(p)
   return ("%s on %s"):format(tostring(p.program), tostring(p.device))
 end
 
--- Raises an error if the kernel writes memory that another library shares for
--- reading only.
+-- Raises an error if the kernel writes an argument whose memory another library
+-- shares for reading only.
 local function check_readonly(info, values)
   for i, v in ipairs(values) do
     local t = core.typename(v[1])
@@ -378,15 +378,15 @@ function kernel.may_write(info, i)
 end
 
 --- Returns the arguments of a launch as the driver needs them, and the copies
--- of host tensors. The buffer of a device tensor is passed directly. The buffer
--- of a host tensor is copied to the device for the launch, and copied back
--- afterwards if the kernel writes that argument.
+-- of host tensors. A device tensor's buffer is passed directly. A host tensor's
+-- buffer is copied to the device for the launch, and copied back afterwards if
+-- the kernel writes that argument.
 ---@param name string the kernel's name
 ---@param device table
 ---@param values table[]
 ---@param written fun(i: integer): boolean
----@param place? fun(i: integer): table?, string? returns the device buffer for
--- the copy of a host tensor, or nil and perhaps a message
+---@param place? fun(i: integer): table?, string? returns the device buffer into
+-- which host argument i is copied, or nil and perhaps a message
 function kernel.gpu_values(name, device, values, written, place)
   local dev = device.dev
   local args, copies, why = {}, {}, nil
@@ -448,8 +448,8 @@ local function gpu_values(p, values)
 end
 
 -- Makes the driver prepare a launch of p's kernel on p's GPU, with the
--- arguments `args` and a grid (p.grid when absent). Returns the launch, or nil
--- and a message if the kernel cannot be loaded.
+-- arguments `args` and a grid (p.grid when absent). Returns the prepared
+-- launch, or nil and a message if the kernel cannot be loaded.
 local function gpu_launch(p, args, grid)
   devices.check_stream(p.stream, p.device)
   local card = p.program.card
@@ -542,8 +542,8 @@ end
 local KINDS = {sim = {prepare = function(p) return p end, run = run_sim},
                gpu = {prepare = prepare_gpu, run = run_gpu}}
 
--- Returns the text of the value of option k for which a prepared launch was
--- compiled. Returns nil if a launch may have any value of this option.
+-- Returns, as text, the value of option k that the prepared launch p was
+-- compiled for. Returns nil if a launch may have any value of this option.
 local function compiled_for(p, k, v)
   local device = p.device
   if k == "fmad" or k == "fastmath" then return tostring(p.program.numerics[k])
@@ -575,7 +575,7 @@ local function check_compiled(p, opts)
 end
 
 -- Raises an error if the options change the grid of a prepared launch whose
--- hidden arguments depend on the grid. kernel.resolve adds hidden arguments.
+-- hidden arguments depend on the grid (see kernel.resolve).
 local function check_grid(p, opts)
   local resolve = rawget(p, "resolve")
   if opts and opts.grid and resolve and resolve.options then
@@ -585,8 +585,8 @@ local function check_grid(p, opts)
   end
 end
 
--- Replaces a call's arguments by the arguments of the kernel's launch: calls
--- resolve.call (see kernel.resolve).
+-- Returns the arguments with which the kernel is launched, for the arguments of
+-- a call: the results of resolve.call (see kernel.resolve).
 local function resolved(p, resolve, ...)
   local args = table.pack(resolve.call(...))
   if resolve.options then
@@ -607,7 +607,7 @@ local function run_now(p, opts, values, grid)
   return outcome(name, faults, false, fault, result)
 end
 
--- Runs the prepared launch p, whose options have been checked. If `values` (the
+-- Runs the prepared launch p. Its options have been checked. If `values` (the
 -- arguments) or `grid` is nil, p's own are used.
 local function run(p, opts, values, grid)
   core.outside()
@@ -637,14 +637,14 @@ local function run(p, opts, values, grid)
   return run_now(p, opts, values, grid)
 end
 
---- Runs the prepared launch. On a GPU it returns true once the launch is
--- queued. If the kernel writes host tensors or prints output, it first waits
--- until these have arrived. On the simulator it returns the report. A fault of
--- the kernel or an error of the driver raises an error. With faults = "return"
--- it returns nil, a message and the simulator's report instead. (A launch that
--- a GPU has only queued may fail in a later statement, which names the kernels
--- that ran.) The kernel's output goes to `output`: a file; standard output when
--- absent, nowhere when false.
+--- Runs the prepared launch. On a GPU, returns true once the launch is queued.
+-- If the kernel writes host tensors or prints output, first waits until these
+-- have arrived. On the simulator, returns the report. Raises an error for a
+-- fault of the kernel or an error of the driver. With faults = "return",
+-- returns nil, a message and the simulator's report instead. (A launch that a
+-- GPU has only queued may fail in a later statement, whose error names the
+-- kernels that ran.) The kernel's output goes to the file `output`: standard
+-- output when absent, nowhere when false.
 ---@param opts? {seed: integer, threads: integer, faults: string, output: any}
 ---@return table|true|nil result
 ---@return string? message
@@ -670,8 +670,8 @@ local function is_options(x)
     and (x.grid or x.block or x.device or x.arch) ~= nil
 end
 
--- Launches p with other arguments, if this takes more than one call of the
--- driver.
+-- Launches p with other arguments, for launches that need more than one call of
+-- the driver.
 local function launch_with(p, ...)
   local n, opts = select("#", ...), nil
   local args = {...}
@@ -700,8 +700,8 @@ function Prepared.__call(p, ...)
   return launch_with(p, ...)
 end
 
---- Releases the arguments of the prepared launch; later launches have to pass
--- others.
+--- Releases the arguments of the prepared launch. Later launches have to pass
+-- arguments.
 ---@return true
 function Prepared:forget()
   self.values, self.copies, self.launch, self.launch_n = nil, nil, nil, nil
@@ -714,7 +714,7 @@ end
 
 --- Runs the prepared launch with other arguments and returns true if they have
 -- the same argument key; else returns false.
----@param opts {seed: integer?, stream: any} of this launch
+---@param opts {seed: integer?, stream: any} options of this launch
 ---@return boolean
 function Prepared:try(opts, ...)
   local resolve = rawget(self, "resolve")
@@ -764,8 +764,8 @@ local function view(program, arch)
   return setmetatable(p, Program)
 end
 
---- Prepares a launch of a program for another device. It repeats `launch`, a
--- launch on the simulator as core.sim_run describes it.
+--- Prepares, for another device, the launch that the table `launch` describes
+-- (a launch on the simulator, see core.sim_run).
 ---@return table? prepared
 ---@return string? message
 function kernel.elsewhere(program, launch, device)
@@ -824,9 +824,9 @@ local function new_program(k, args, kind, opts)
   return program
 end
 
--- The largest number of programs kept for one argument key. There can be
--- several, because the values that traces read may change from launch to
--- launch.
+-- The largest number of programs kept for one argument key. A key can have
+-- several programs, because the values that traces read may change from launch
+-- to launch.
 local MOST_PROGRAMS = 16
 
 -- Packs the block, the cluster and the arithmetic options fmad and fastmath of
@@ -863,8 +863,8 @@ local function either(a, b, c)
   return c
 end
 
--- Returns the options of a launch for float arithmetic, fmad and fastmath; the
--- kernel's options are the defaults. fastmath implies fmad unless fmad = false.
+-- Returns the options fmad and fastmath of a launch. The kernel's options are
+-- the defaults. fastmath implies fmad unless fmad = false.
 local function numerics_of(k, opts)
   local fastmath = either(opts.fastmath, k.fastmath, false)
   return either(opts.fmad, k.fmad, fastmath), fastmath
@@ -908,7 +908,7 @@ local function traced(call, opts)
 end
 
 -- Returns the options of a launch. If the kernel has a function `options` (see
--- kernel.resolve), the function adds to them.
+-- kernel.resolve), returns the result of this function.
 local function completed(call, opts)
   local resolve = rawget(call.kernel, "resolve")
   if not (resolve and resolve.options) then return opts end
@@ -1028,14 +1028,14 @@ local function check_kernel_options(name, opts)
   end
 end
 
---- Gives a kernel a function that replaces its arguments at each call, for
--- example to add hidden arguments.
+--- Gives a kernel a function `call` that replaces the kernel's arguments at
+-- each call, for example to add hidden arguments.
 ---@param k table
 ---@param takes integer number of arguments that `call` takes
----@param call fun(...) returns the arguments
+---@param call fun(...) returns the new arguments
 ---@param options? fun(call, opts, grid): table? returns the options of a launch
--- in place of `opts`, and may replace arguments of the call, a list. With the
--- grid of a prepared launch, it only replaces arguments.
+-- in place of `opts`, and may replace elements of the list of arguments `call`.
+-- If it gets the grid of a prepared launch, its result is ignored.
 ---@param before? fun(cooperative: boolean?) prepares a launch on the simulator
 function kernel.resolve(k, takes, call, options, before)
   rawset(k, "resolve", {takes = takes, call = call, options = options,

@@ -1,33 +1,36 @@
 --- The table of all kinds of findings. It has a row for each kind of fault that
 -- the simulator reports (core/faults/kinds.h), with its sentence, cure, code
 -- and example. It also has a row for each kind of error (core/base/errors.h)
--- and other result. cutelua.text.notes has the notes.
+-- and other result. cutelua.text.notes has the rows of notes, findings about
+-- likely mistakes.
 --
 -- The simulator describes a fault r by facts: its kind, the lines of both
 -- accesses, coordinates and values. r.facts has the values that a sentence
 -- names (core/faults/facts.c). Codes are stable: they are never renamed. If
 -- some faults of a code need a different repair, these faults get a new code.
 --
--- The row of a fault has
+-- The row of a fault has these fields:
 -- kind, about: the name of the kind, and a phrase that describes it.
--- example: the script in spec/faults/ with the example of docs/errors.md, which
---   is KIND/report. `fault` sets it.
+-- example: the script in spec/faults/ with the example of docs/errors.md.
+--   `fault` sets it to KIND/report.
 -- code: race/SPACE/missing-barrier, for example. SPACE becomes the memory of
 --   the fault's tensor: smem or gmem.
 -- sent: the code of a race with an st.async that is in flight.
 -- barrier: the call that orders both accesses of a race.
 -- cure: advice that fits every fault of the kind.
 -- other: a phrase that describes the fault's second line.
--- own: of a race, the name of the reported access. `other` is then the name of
+-- own: for a race, the name of the reported access. `other` is then the name of
 --   the other access.
--- its cases, {sentence, how =, when =, cure =, code =, other =}. The first case
---   that fits a fault gives its sentence. `how` is the fact of that name, and
---   `when` a function of the facts and the report. cure, code and other replace
---   those of the row. writers: whether two threads write in one line. far:
---   whether the sentence names a thread of another block.
--- lacks: {cure =, code =, other =, late =} by what is missing, where known
---   (r.lack). They replace those of the case. late: a phrase that says why the
---   wait for an operation in flight did not suffice.
+-- [i]: case i, {sentence, how =, when =, cure =, code =, other =}. The first
+--   case that fits a fault gives its sentence. It fits if `how` equals
+--   facts.how and when(facts, r) returns true; an absent field always fits.
+--   cure, code and other replace those of the row. writers: whether both
+--   accesses are writes in one line. far: whether the sentence names a thread
+--   of another block.
+-- lacks: {[r.lack] = {cure =, code =, other =, late =}}, where r.lack names the
+--   operation that is missing, if known. These fields replace those of the
+--   case. late: a phrase that says why the wait for an operation in flight did
+--   not suffice.
 --
 -- In a sentence, {name} is replaced by a fact or by a word of WORDS, and
 -- {name:noun} by a number with its noun.
@@ -63,15 +66,16 @@ local function object(m)
     or "")
 end
 
--- Returns the name of an mbarrier: an element of an array or, in PTX, a byte of
--- shared memory.
+-- Returns the text that names an mbarrier: by its array and index or, in PTX,
+-- by its byte in memory.
 local function mbarrier(m, at)
   if m.ptx then return ("mbarrier at byte %d of %s"):format(at, object(m)) end
   return ("mbarrier %s[%d]"):format(m.name and ("'%s'"):format(m.name) or "",
     at)
 end
 
--- The names of agents that sentences use with an article.
+-- The articles of agents (asynchronous operations) in sentences: "by a
+-- cp.async". Other agents, such as wgmma, have none.
 local ARTICLES = {["cp.async"] = "a", ["st.async"] = "an", ["bulk copy"] = "a"}
 local CLASHES = {["write after write"] = "write after a write",
                  ["write after read"] = "write after a read",
@@ -355,8 +359,9 @@ local function raced(f)
     and "{element} ({by} to it is in flight)" or "{element}"
 end
 
--- Returns the case of a race in which an element is read while another warp or
--- lane writes it.
+-- Returns a case (a sentence and its condition) for races in which another warp
+-- or lane writes an element that this one reads. `writes` is a part of the
+-- sentence, such as "warp writes, with no barrier".
 local function read_while(writes)
   return {function(f, r)
     return ("read of %s that another %s %s: %s"):format(
@@ -615,8 +620,8 @@ function WORDS.group(r)
   return ("%d to %d"):format(first, first + 3)
 end
 
--- Returns the end of a deadlock's sentence for threads that wait forever at an
--- mbarrier: which arrivals or bytes are missing.
+-- Returns the last part of a deadlock's sentence, for threads that wait forever
+-- at an mbarrier. It says which arrivals or bytes are missing.
 local function lacking(f)
   local text = {"{mbar} for the end of phase {barrier} (parity {parity}), "
     .. "which lacks "}
@@ -638,8 +643,8 @@ end
 
 function WORDS.parity(r) return r.facts.barrier & 1 end
 
--- Fills the sentence of a case of a deadlock. at(facts) returns the text that
--- says what the warps wait for.
+-- Sets the sentence of a deadlock's case. `at` says what the warps wait for; it
+-- is a text, or a function of the facts that returns a text.
 local function stuck(at, case)
   case[1] = function(f, r)
     local list, n, ended = {}, count(f.waiting), count(f.ended)
@@ -670,8 +675,9 @@ local function lacking_order(lacks)
   return lacks and function(f) return f.lacks == lacks end or nil
 end
 
--- Returns a case for accesses that are unordered because `lacks` is missing.
--- Without `lacks`, the case fits all other unordered accesses.
+-- Returns a case (a sentence, its condition and cure) for accesses that are
+-- unordered because `lacks` is missing. Without `lacks`, the case fits all
+-- other unordered accesses.
 local function unordered(lacks, why, cure, code)
   return {function(f)
     return ("%s of column {column} of tensor memory by {op_name}, %s"):format(
@@ -1041,9 +1047,10 @@ fault {kind = "tensor-map",
   map("changed", "this tensor map is changed while a copy that uses it is in "
     .. "flight", "wait for the copies that use the map, then change it")}
 
--- The fact `before` holds how earlier launches use memory, as bits of SIM_READ
--- and SIM_WRITTEN. Bits above FAR_BITS are for launches that the previous
--- launch had not waited for. WRITTEN is SIM_WRITTEN.
+-- The fact `before` says whether earlier launches read or write the memory, as
+-- bits SIM_READ and SIM_WRITTEN. The lowest FAR_BITS bits describe the previous
+-- launch. The bits above describe launches that the previous launch had not
+-- waited for. WRITTEN is SIM_WRITTEN.
 local WRITTEN, FAR_BITS = 2, 2
 
 fault {kind = "dependent-launch",
@@ -1055,7 +1062,7 @@ fault {kind = "dependent-launch",
   {function(f)
     local before = f.before or 0
     local near = before % (1 << FAR_BITS)
-    -- a read conflicts only with writes
+    -- A read conflicts only with writes of earlier launches.
     if not f.write then near = near & WRITTEN end
     local how = near ~= 0 and near or before >> FAR_BITS
     return ("{verb} of memory that %s %s, with no griddepcontrol_wait() in "
@@ -1128,9 +1135,10 @@ fault {kind = "assertion",
 ---------------------------------------------------------------------------
 
 local ERRORS = {}
---- The rows of errors, by kind and in the order of core/base/errors.h. The
--- function that raises an error also makes the error's sentence. The example is
--- KIND/example in spec/faults/; if it is a command, only docs/errors.md has it.
+--- The rows of errors, by kind and in the order of core/base/errors.h. They
+-- have no sentence, because the function that raises an error makes it. The
+-- example is KIND/example in spec/faults/. An example that is a command is only
+-- in docs/errors.md.
 kinds.ERRORS = ERRORS
 
 local function err(row)
@@ -1229,8 +1237,8 @@ err {kind = "internal", example = "docs/errors.md",
 -- Results
 ---------------------------------------------------------------------------
 
---- Rows of findings that are neither faults, errors nor notes: {code, section
--- of docs/errors.md or a page, meaning}.
+--- Rows of findings that are neither faults, errors nor notes: {code, the
+-- section of docs/errors.md or the page that explains the finding, meaning}.
 kinds.OTHERS = {
   {"result/reference/wrong", "kernel-fault",
     "results differ from a reference"},
@@ -1244,14 +1252,15 @@ kinds.OTHERS = {
 -- Functions
 ---------------------------------------------------------------------------
 
--- Returns v, a field of a row. If v is a function, returns its result for the
--- facts.
+-- Returns the value of field v of a row: v itself or, if v is a function, its
+-- result for the facts of fault r.
 local function value(v, r)
   if type(v) == "function" then return v(r.facts, r) end
   return v
 end
 
---- Returns the case of a fault: the first one of its kind that fits.
+--- Returns the case (sentence, condition, cure) of a fault: the first case of
+-- its kind that fits the fault.
 ---@param r table an element of report.reports
 ---@return table
 function kinds.case(r)
@@ -1265,8 +1274,8 @@ function kinds.case(r)
   error(("no sentence for a fault of kind %s, %s"):format(r.kind, f.how))
 end
 
--- Returns the entry of the row's field `lacks` for the operation that a fault
--- lacks (r.lack), or nil.
+-- Returns the advice for the operation that is missing at a fault (r.lack): an
+-- entry of the row's field `lacks`, or an empty table.
 local function lack(r)
   local lacks = FAULTS[r.kind].lacks
   return lacks and lacks[r.lack] or {}
@@ -1320,7 +1329,7 @@ function kinds.code(r)
   return (text:gsub("SPACE", m and m.space:find "shared" and "smem" or "gmem"))
 end
 
---- Calls add(code, kind) for each code of a fault.
+--- Calls add(code, kind) for each code that a fault can have.
 ---@param add fun(code: string, kind: string)
 function kinds.each_code(add)
   for _, row in ipairs(FAULTS) do

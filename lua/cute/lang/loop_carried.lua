@@ -3,10 +3,10 @@
 -- ranges). A kernel variable holds each part that changes.
 --
 -- A slot is a location that the body of a loop or branch may change
--- (cute.lang.trace); slot.name is the local's name. A carry is the record of a
--- local that changes: {sig=, n=, types={}, facts={}, vars={}}, where n is the
--- number of parts. Only parts that change have a type; these become kernel
--- variables.
+-- (cute.lang.region); slot.name is its name in the script. A carry is the
+-- record of a slot that changes: {sig=, n=, types={}, facts={}, vars={}}, where
+-- n is the number of parts. Only parts that change have a type; these become
+-- kernel variables.
 local core = require "cute.core"
 
 local carrying = {}
@@ -14,8 +14,8 @@ local carrying = {}
 -- The largest number of scalars in a table that a loop carries.
 local MAX_PARTS = 256
 
--- Splits x into the scalars that a loop has to carry, as core.parts does, but
--- also accepts plain tables of such values. Returns a signature, the list of
+-- Splits x into the scalars that a loop has to carry. Accepts what core.parts
+-- accepts, and plain tables of such values. Returns a signature, the list of
 -- scalars, and the list of their names. Returns nil if x cannot be carried.
 local function parts(x, depth)
   if type(x) ~= "table" then return core.parts(x) end
@@ -64,9 +64,10 @@ local function kind_of(v)
   return "{" .. table.concat(kinds, ", ") .. "}"
 end
 
--- For a message about two different values of the same kind, returns the name
--- of the kind and a verb, such as "tensor", "is". Returns nil if the values are
--- of different kinds, or if only scalars in them differ.
+-- Used by an error about two different values of the same kind, between which a
+-- kernel cannot choose. Returns the kind's name and a verb, such as "tensor",
+-- "is". Returns nil if the kinds differ, or if only scalars in the values
+-- differ.
 local function chosen(from, to)
   local sig, sig2 = parts(from), parts(to)
   local t = core.typename(from)
@@ -171,8 +172,8 @@ local function carry_part(slot, what, carry, i, a, b)
   end
 end
 
--- Returns the carry, the record of changing parts (see the head of this file),
--- of a local that changes from `init` to `now`.
+-- Returns the carry of a local that changes from `init` to `now`: a record of
+-- the parts of its value that change (see the head of this file).
 local function new_carry(slot, what, init, now)
   local sig, a = parts(init)
   local sig2, b = parts(now)
@@ -186,8 +187,8 @@ local function new_carry(slot, what, init, now)
   return carry
 end
 
--- Reports whether a carry (the kernel variables of a local) from an earlier
--- pass can hold this initial value.
+-- Reports whether the kernel variables of a carry, recorded in an earlier pass
+-- of tracing, can hold this initial value.
 local function fits(carry, init)
   local sig, a = parts(init)
   if sig ~= carry.sig then return false end
@@ -201,8 +202,8 @@ local function fits(carry, init)
   return true
 end
 
--- Returns the text that, appended to a local's name, names the kernel variable
--- for part i of its value.
+-- Returns the suffix that the kernel variable for part i of a local's value has
+-- after the local's name.
 local function part_name(sig, i)
   if sig == "scalar" then return "" end
   return sig:find "^tensor" and i == 1 and "_off" or "_" .. i - 1
@@ -241,8 +242,8 @@ local function read(carry, init, final)
 end
 
 -- Compares a local's value at the end of a body with its carry, the types and
--- facts known so far. Returns true if types or facts were widened; the body
--- must then be traced again.
+-- facts known so far. Widens the carry if necessary; then returns true, because
+-- the body must be traced again.
 local function learn(slot, what, carry, head, now)
   local sig, b = parts(now)
   if sig ~= carry.sig then type_error(slot, what, head, now) end

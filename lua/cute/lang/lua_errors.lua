@@ -1,22 +1,23 @@
 --- Reports errors that Lua raises inside lua/cute and kernels/ as misuse of the
--- public function that was called. The signatures have already accepted the
--- arguments' types. So the cause is a value inside an argument, and the error
--- names the caller's line. cutelua.text.mistakes rewrites Lua's message.
+-- public function that was called. The function's signature has already been
+-- checked against the types of the arguments. So the cause is a value inside an
+-- argument, and the error names the caller's line. cutelua.text.mistakes
+-- rewrites Lua's message.
 local core = require "cute.core"
 
 local lua_errors = {}
 
--- Messages of Lua after which too little stack or memory is left to load a
--- module. Each row has the beginning of the message, a message for users, and
--- its kind.
+-- Lua's messages about a lack of stack or memory. After them, too little is
+-- left to load a module that explains the error. Each row has the beginning of
+-- the message, a message for users, and its kind.
 local SHORTAGES = {
   {"^stack overflow", "there are too many values, or tables are nested too "
     .. "deep", "limit"},
   {"^not enough memory", "memory ran out", "out-of-memory"},
 }
 
--- Rewrites a message of Lua so that it speaks of arguments. Returns the new
--- message and the kind of the error.
+-- Rewrites a message of Lua in terms of the called function's arguments.
+-- Returns the new message and the kind of the error.
 local function said(sentence)
   for _, row in ipairs(SHORTAGES) do
     if sentence:find(row[1]) then return row[2], row[3] end
@@ -33,8 +34,9 @@ local function is_ours(source)
 end
 
 -- Returns Lua's message if it was raised in the files of lua/cute or kernels/,
--- or in a function of Lua's library that they called. A library function's
--- error has no position if the function reads a table.
+-- or in a function of Lua's library that they called. The message has no
+-- position if a library function, such as table.sort, fails on the contents of
+-- a table.
 local function own_sentence(message)
   local bare = false
   for level = 3, 6 do

@@ -1,9 +1,9 @@
 --- Traces a loop or branch of a kernel in passes: running the body shows what
 -- it changes, and variables of the kernel carry those changes.
 --
--- A region is a loop, a branch or a function of cute.func that is being traced.
--- It keeps a list of slots: locals, upvalues and fields of tables that its body
--- may change. When a pass begins, the slots known to change are set to
+-- A region is a loop, a branch or a function made by cute.func that is being
+-- traced. It keeps a list of slots: locals, upvalues and fields of tables that
+-- its body may change. When a pass begins, the slots known to change are set to
 -- variables of the kernel. When the pass ends, all other slots are compared
 -- with their values at the beginning of the pass.
 local core = require "cute.core"
@@ -18,28 +18,29 @@ local type_error = carrying.type_error
 
 local regions = {}
 
--- Types of values through which the search for upvalues that a body can change
--- continues.
+-- The search for upvalues that a body can change looks into values of these
+-- types.
 local REACHES = {["function"] = true, table = true}
 
 local MAX_PASSES = 24
 -- The largest nesting depth of loops and branches.
 local MAX_DEPTH = 2048
--- For each loop, the largest number of table fields that are searched for
--- functions.
+-- The largest number of table fields that are searched for functions, for each
+-- loop.
 local MAX_FIELDS = 4000
--- The number of list elements that view.upvalues has for each upvalue.
+-- The number of elements that each upvalue takes in the list view.upvalues.
 local ENTRY = 4
 
 -- The state of the current trace: see TRACE_STATE in core/bind/trace.h. Its
 -- field memo holds the changes that earlier loops at each source position made.
--- The passes of an outer loop then need not repeat the passes of an inner loop.
+-- An inner loop then starts with these changes in each pass of the outer loop,
+-- so it needs fewer passes itself.
 local state
 
 --- Begins a trace, or resumes the outer trace after another kernel was traced
 -- inside it.
----@param new table? state, nil: no trace is active
----@return table? state the previous one
+---@param new table? the new state, or nil if no trace is active any more
+---@return table? state the previous state
 function regions.begin(new)
   local before = state
   state = new
@@ -129,7 +130,8 @@ local function check_names(level)
     .. "-s)")
 end
 
--- Adds the locals and variable arguments of the function at `level` to a view.
+-- Adds the locals and variable arguments of the function at stack level `level`
+-- to a view.
 local function collect_locals(view, level)
   local slots, values, names = view.slots, view.values, view.locals
   for n = 1, math.huge do
@@ -151,12 +153,13 @@ local function collect_locals(view, level)
   end
 end
 
---- Collects the variables that can change: the locals of the frame at `level`
--- (or the upvalues of `functions`), and the upvalues of every function that
--- these variables can reach. A function in lua/cute is searched only if its
--- file is that of this frame or of one of `functions`. Few upvalues change, so
--- an upvalue gets a slot only when it has changed (Region:catch_up). Until then
--- it is in view.upvalues (core/bind/reachlib.c).
+--- Collects the variables that can change: the locals of the function at stack
+-- level `level` (or the upvalues of `functions`), and the upvalues of every
+-- function that these variables can reach. A function in lua/cute is searched
+-- only if its file also contains the function at this level or one of
+-- `functions`. Few upvalues change, so an upvalue gets a slot (a record of a
+-- variable) only when it has changed (Region:catch_up). Until then it is in
+-- view.upvalues (core/bind/reachlib.c).
 function regions.collect(level, functions)
   local view = {slots = {}, rest = {}, values = {}, locals = {}, seen = {},
                 pending = {}, chunks = {}, upvalues = {}, most = MAX_FIELDS,
@@ -176,8 +179,8 @@ function regions.collect(level, functions)
   return view
 end
 
--- Returns the key of a slot: text that is the same in every pass and in every
--- region.
+-- Returns the key of a slot (a variable or field): text that identifies it in
+-- every pass and in every region.
 local function key_of(slot)
   if slot.key then return slot.key end
   if slot.f then
@@ -202,10 +205,10 @@ end
 
 local is_known = regions.is_known
 
---- Checks the field of a slot that is nil either before or after a region;
--- `now` is its value at the region's end. A value that is known while tracing
--- may be stored under a new key. It must not be appended to a list: the list
--- would grow once, although it should grow in each iteration.
+--- Checks a slot that is a table's field and that is nil either before or after
+-- a region. `now` is its value at the region's end. A value that is known while
+-- tracing may be stored under a new key. It must not be appended to a list: the
+-- list would grow once, although it should grow in each iteration.
 function regions.check_growth(slot, now, what)
   if not slot.t then return end
   if undefined.none(slot.init) then
@@ -238,8 +241,8 @@ function Region:tell(slot, from, to)
   if telling then telling.slot(self, slot, from, to) end
 end
 
---- Returns the position in the script of the traced `for` loop whose iterator
--- was called.
+--- Returns the position in the script of the `for` loop that calls the running
+-- iterator function.
 ---@param level integer stack level of the loop's function, seen from the caller
 ---@return string
 function regions.place(level)
@@ -247,7 +250,8 @@ function regions.place(level)
   return info.source .. ":" .. info.currentline
 end
 
---- Returns the position in the script at which it calls a function of cute.
+--- Returns the position in the script of the running call of a function of
+-- cute.
 ---@param what string a prefix such as "loop ", which distinguishes calls at one
 -- position
 ---@return string
@@ -260,7 +264,7 @@ local FORMS = {["cute.when"] = "branch", ["cute.cases"] = "branch",
                ["cute.func"] = "function"}
 
 --- Opens a region. `key` is its position in the script. A later region at the
--- same position begins with the changes that this region found.
+-- same position starts with the changes that this region found.
 ---@param what string "this loop"
 ---@param key string
 ---@param view table from regions.collect
@@ -288,12 +292,13 @@ function regions.open(what, key, view)
   return state.open
 end
 
---- Returns the innermost open region, or nil.
+--- Returns the innermost loop, branch or function of cute.func that is being
+-- traced, or nil.
 ---@return table?
 function regions.opened() return state.open end
 
 --- Returns the innermost open region that cute.break_if or cute.return_if can
--- leave, or nil: a loop, or a function of cute.func.
+-- leave: a loop, or a function made by cute.func. Returns nil if there is none.
 ---@return table?
 function regions.innermost()
   local region = state.open
@@ -301,8 +306,9 @@ function regions.innermost()
   return region
 end
 
--- Gives a slot the carry (types of kernel variables) that an earlier region at
--- this position found for the slot, if that carry can hold the slot's value.
+-- Gives a slot (a variable or field) the carry, the types of its kernel
+-- variables, that an earlier region at this position found for it. Does nothing
+-- if that carry cannot hold the slot's value.
 function Region:recall(slot)
   if undefined.none(slot.init) then return end
   local carry = self.memo.carries[key_of(slot)]
@@ -312,8 +318,8 @@ function Region:recall(slot)
                 facts = table.move(carry.facts, 1, carry.n, 1, {})}
 end
 
--- Gives upvalue `at` of view.upvalues a slot. Inserts the slot before the slots
--- of fields.
+-- Makes a slot for the upvalue at index `at` of view.upvalues. Inserts the slot
+-- before the slots of fields.
 function Region:give_slot(at)
   local view = self.view
   local list = view.upvalues
@@ -325,15 +331,15 @@ function Region:give_slot(at)
   return slot
 end
 
--- Gives slots to the upvalues that have changed since the region opened.
+-- Makes slots for the upvalues that have changed since the region opened.
 function Region:catch_up()
   for _, at in ipairs(core.changed(self.view.upvalues) or {}) do
     self:give_slot(at)
   end
 end
 
---- Gives the upvalue with this id (debug.upvalueid) a slot. Returns nil if the
--- region has no such upvalue without a slot.
+--- Makes a slot for the upvalue with this id (debug.upvalueid). Returns nil if
+-- view.upvalues has no such upvalue, or if the upvalue has a slot already.
 ---@return table? slot
 function Region:own(id)
   local list = self.view.upvalues
@@ -345,9 +351,9 @@ function Region:own(id)
   end
 end
 
--- Prepares the upvalues when the region begins: remembers numbers and booleans,
--- and gives slots to undefined values and to the upvalues that an earlier
--- region at this position carried.
+-- Prepares the upvalues when the region begins. Remembers numbers and booleans.
+-- Makes slots for undefined values (cute.lang.undefined), and for upvalues that
+-- changed in an earlier region at this position.
 function Region:start_upvalues()
   local list, names = self.view.upvalues, self.memo.upvalues
   for at = 1, list.n, ENTRY do
@@ -398,7 +404,7 @@ function Region:rewind(level)
 end
 
 -- Discards the region after an error. The kernel may catch the error with pcall
--- and continue.
+-- and continue, so upvalues get their old values again.
 function Region:abandon()
   if not core.tracing() then return end
   core.rollback(self.mark)
@@ -422,9 +428,9 @@ function Region:__close(err)
   self:abandon()
 end
 
--- Raises the error for a coroutine that yielded inside the region, and so left
--- code of the kernel that should run inside the region. Regions have to be
--- nested.
+-- Raises the error for a coroutine that yielded inside the region. Code of the
+-- kernel that follows the yield would be traced outside the region, or inside
+-- another one, but regions have to be nested.
 function Region:interleaved()
   core.fail("loop-exit", ("a coroutine yielded inside %s\n  yield only outside "
     .. "traced loops and branches")
@@ -456,8 +462,9 @@ function Region:remember()
   end
 end
 
--- Ends the region: keeps its carries for later regions at this position, and
--- returns to the enclosing region.
+-- Ends the region (a loop or branch). Keeps the types that its kernel variables
+-- have, for later regions at this position. The enclosing region becomes the
+-- open one.
 function Region:finish()
   self:remember()
   if telling then telling.finish(self) end
@@ -473,8 +480,8 @@ function Region:add_field(slot, place_way)
   self.view.slots[#self.view.slots + 1] = slot
 end
 
--- Returns the value that the variable with this key had when the region
--- opened.
+-- Returns the value that a variable had when the region opened. `key` is the
+-- variable's key (key_of).
 function Region:root(key)
   local value
   for _, slot in ipairs(self.view.slots) do
@@ -489,8 +496,8 @@ function Region:root(key)
   return value
 end
 
--- Adds a slot for a field that an earlier region at this position changed, if
--- the field exists now. `way` is the path to the field.
+-- Adds a slot (a record of a field) for a field that an earlier region at this
+-- position changed, if the field exists now. `way` is the path to the field.
 function Region:recall_field(way)
   local t = way.from
   if not t then t = self:root(way.root) end
@@ -504,8 +511,8 @@ function Region:recall_field(way)
   self:recall(slot)
 end
 
--- The user's modules, as roots for the search for tables (see Region:roots), in
--- the order of their names. The list is made again when package.loaded has
+-- The user's modules, sorted by name. Region:roots uses them as starting points
+-- of the search for tables. The list is made again when package.loaded has
 -- changed.
 local modules = {count = 0}
 
@@ -533,8 +540,8 @@ local function module_roots()
   return modules
 end
 
--- Adds the table that a slot holds, if any, to a list of roots. The slot is
--- that of a variable.
+-- Adds a table to `roots`, the starting points of a search for tables, if the
+-- slot of a variable holds one.
 function Region:add_root(roots, slot)
   local v = slot.head
   if self.doubts[v] then v = self.doubts[v].value end
@@ -543,8 +550,8 @@ function Region:add_root(roots, slot)
   end
 end
 
--- Returns the variables from which the body can reach tables, with their values
--- when the body began.
+-- Returns the variables and tables from which the body can reach other tables.
+-- Each variable is listed with its value when the body began.
 function Region:roots()
   local view = self.view
   local roots = table.move(view.rest, 1, #view.rest, 1, {})
@@ -573,9 +580,9 @@ function Region:roots()
   return table.move(of_modules, 1, #of_modules, #roots + 1, roots)
 end
 
--- Raises an error if a table that was made outside of the region gets another
--- metatable in it: the change would affect all threads, not only those that run
--- the body.
+-- Raises an error if the body gives another metatable to a table that was made
+-- outside of the region. The change would affect all threads, not only those
+-- that run the body.
 function Region:check_metatables()
   local wanted = fields.metatables()
   if next(wanted) == nil then return end
@@ -587,8 +594,8 @@ function Region:check_metatables()
   end
 end
 
--- Adds a slot for each field of a table that this pass changed and that had no
--- slot; returns the new slots.
+-- Makes slots for the table fields that this pass changed and that have none.
+-- Returns the new slots.
 function Region:new_fields()
   self:check_metatables()
   local changes, wanted, slots = {}, {}, {}
@@ -619,9 +626,9 @@ local function add_tables(set_of, t, name)
   for _, v in next, t do add_tables(set_of, v, name) end
 end
 
--- Checks that no table is carried twice. If a local is assigned another plain
--- table, the carry of the local includes the table's fields. These fields
--- cannot have slots of their own.
+-- Checks that no field of a table would get two kernel variables. If a local is
+-- assigned another plain table, the local's kernel variables include the fields
+-- of this table. These fields cannot have slots of their own.
 function Region:check_tables()
   local carried = {}
   for _, slot in ipairs(self.view.slots) do
@@ -642,8 +649,9 @@ function Region:check_tables()
   end
 end
 
--- Sorts the slots of carried upvalues into an order that is the same in every
--- process. Functions in tables were found in the order of `next`, which varies.
+-- Sorts the slots of upvalues that kernel variables carry, so that the order is
+-- the same in every process. Functions in tables were found in the order of
+-- `next`, which varies.
 function Region:order()
   local slots, at, carried = self.view.slots, {}, {}
   for i, slot in ipairs(slots) do
@@ -658,8 +666,8 @@ function Region:order()
   for i, slot in ipairs(carried) do slots[at[i]] = slot end
 end
 
--- Declares the kernel variables of all carries before the loop. The loop's body
--- reads these variables at its beginning.
+-- Declares the kernel variables of all slots that change, before the loop. The
+-- loop's body reads these variables at its beginning.
 function Region:declare()
   self:order()
   for _, slot in ipairs(self.view.slots) do
@@ -682,8 +690,8 @@ function Region:enter(level)
   undefined.give(self, function(slot, value) set(slot, level + 3, value) end)
 end
 
--- Returns the stack level, relative to the caller, of the function that
--- contains a traced `for`.
+-- Returns the stack level, counted from the caller, of the function that
+-- contains the traced `for` loop.
 local function frame_of(loop)
   for level = 2, math.huge do
     if not debug.getinfo(level, "l") then break end
@@ -699,8 +707,8 @@ end
 
 -- Records the value of a slot (a variable or field) at a cute.break_if or
 -- cute.return_if that leaves the region. Returns true if the value has to be
--- written to a kernel variable there. Sets self.more if the change is new, so
--- that another pass is needed.
+-- written to a kernel variable there. Sets self.more if the change is new,
+-- because another pass is then needed.
 function Region:learn_exit(slot, now)
   regions.check_growth(slot, now, self.what)
   if undefined.none(slot.init) then
@@ -722,8 +730,8 @@ function Region:learn_exit(slot, now)
 end
 
 --- Makes the threads for which cond is true leave the region. Changes that the
--- body made before this point take effect. In a function of cute.func,
--- `results` are the function's results for these threads.
+-- body made before this point take effect. If the region is a function made by
+-- cute.func, `results` are the function's results for these threads.
 ---@param cond boolean|cute.Value
 ---@param results? table packed
 function Region:leave_if(cond, results)
@@ -794,8 +802,9 @@ function Region:again(level)
 end
 
 -- Returns the value that a slot (a variable or field) has after a loop or a
--- function of cute.func, if the slot was nil before. It is the value that all
--- exits leave in the slot if they agree, else nil or an undefined value.
+-- function made by cute.func, if the slot was nil before. If all exits leave
+-- the same value in the slot, returns this value; else nil or an undefined
+-- value.
 function Region:left(slot, at_end)
   local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
   for _, out in ipairs(outs) do
@@ -844,8 +853,8 @@ end
 -- Helpers that some threads leave early: cute.func
 ---------------------------------------------------------------------------
 
--- Returns the slot for result i of a function of cute.func. The first exit of
--- the function determines how many results it has.
+-- Returns the slot for result i of a function made by cute.func. The first exit
+-- of the function determines how many results it has.
 function Region:result(i, results)
   if self.results.n == nil then self.results.n = results.n end
   if self.results.n ~= results.n then
@@ -857,8 +866,8 @@ function Region:result(i, results)
   return self.results[i]
 end
 
--- Makes kernel variables carry a result of a function of cute.func. `one` is
--- one of the values of the result.
+-- Creates kernel variables for a result of a function made by cute.func. `one`
+-- is a value that the function returns as this result.
 local function carry_result(slot, one)
   local sig, list = parts(one)
   for k, p in ipairs(list) do
@@ -868,9 +877,9 @@ local function carry_result(slot, one)
   slot.carry = {sig = sig, n = #list, types = {}, facts = {}}
 end
 
--- Records a result's value at one exit of a function of cute.func. Returns true
--- if the value has to be written to a kernel variable there. A result that no
--- kernel variable can hold must be the same at all exits.
+-- Records a result's value at one exit of a function made by cute.func. Returns
+-- true if the value has to be written to a kernel variable there. A result that
+-- no kernel variable can hold must be the same at all exits.
 function Region:learn_result(slot, now)
   if slot.known or not parts(now) then
     if slot.known and not rawequal(slot.value, now) or slot.carry then
@@ -881,8 +890,8 @@ function Region:learn_result(slot, now)
   end
   if not slot.carry then
     self.more = true
-    -- A number gets the type of the traced results, which is known at the end
-    -- of the pass.
+    -- A Lua number gets the type of the traced values that other exits return.
+    -- This type is known at the end of the pass.
     if is_known(now) then
       slot.numbers = slot.numbers or {}
       table.insert(slot.numbers, now)
@@ -897,9 +906,9 @@ function Region:learn_result(slot, now)
   return not core.same(slot.init, now)
 end
 
--- Records the results of the region that are plain numbers at some exits. The
--- function is called at the end of a pass over the region's body, when the
--- types of traced results are known.
+-- Records results that are plain numbers at some exits of the function. Called
+-- at the end of a pass over the function's body, when the types of traced
+-- results are known.
 local function learn_numbers(region)
   for _, slot in ipairs(region.results) do
     local numbers = slot.numbers or {}
@@ -912,7 +921,8 @@ local function learn_numbers(region)
   end
 end
 
---- Begins a pass over a function of cute.func; first restores all slots.
+--- Begins a pass over a function made by cute.func; first restores all slots
+-- (the variables and fields that it may change).
 function Region:begin_once()
   self:rewind(1)
   self:declare()
@@ -928,7 +938,7 @@ function Region:begin_once()
   undefined.give(self, function(slot, value) set(slot, 1, value) end)
 end
 
---- Ends a pass over a function of cute.func that returned these results.
+--- Ends a pass over a function made by cute.func that returned these results.
 -- Returns true if another pass is needed.
 ---@param results table packed
 ---@return boolean
@@ -959,7 +969,7 @@ function Region:end_once(results)
   return false
 end
 
---- Ends the region of a function of cute.func and returns the function's
+--- Ends the region of a function made by cute.func and returns the function's
 -- results.
 ---@return any ...
 function Region:finish_once()

@@ -11,7 +11,7 @@ report.keep = nil
 
 --- Kinds of errors that report a failure of the environment and not a mistake
 -- in the script. Each is printed as one plain sentence without source lines.
--- After a failure of the GPU, the position in the script follows.
+-- For a failure of the GPU, the position in the script is added.
 report.world = {
   ["io"] = true, ["no-gpu"] = true, ["no-nvrtc"] = true,
   ["compile-failed"] = true, ["driver-error"] = true,
@@ -34,9 +34,10 @@ function report.tell(text)
   io.stderr:write(core.message(text), "\n")
 end
 
--- The notes written so far, as a set of texts. Numbers of elements and the
--- coordinates of elements that were never read or stored are removed from the
--- texts, so notes that differ only in such numbers count as one.
+-- The notes written so far, as a set of texts. Some numbers are removed from
+-- the texts: numbers of elements, and coordinates of elements that were never
+-- read or stored. Notes that differ only in such numbers therefore count as
+-- one.
 local noted = {}
 
 --- Returns a note as a line and marks it as written. Returns nil if it was
@@ -54,7 +55,8 @@ function report.new_note(text)
   return "cutelua: note: " .. text
 end
 
---- If set, called with the text of each note that report.note writes.
+--- A function that is called with the text of each note that report.note
+-- writes, or nil.
 ---@type fun(text: string)?
 report.noted = nil
 

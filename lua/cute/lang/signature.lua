@@ -21,8 +21,8 @@ local xpcall = xpcall
 local sign = {}
 
 -- Returns a function's results if ok is true, or raises the error that
--- lua_errors.handler made. (Without a tail call, the caller stays on the stack,
--- where errors look up its name.)
+-- lua_errors.handler made. The caller writes all(f(...)) instead of a tail call
+-- of f, so that it stays on the stack, where errors look up its name.
 local function all(ok, ...)
   if not ok then error((...), 0) end
   return ...
@@ -61,8 +61,8 @@ function sign.nests(f)
 end
 
 --- Returns f wrapped in a check of its arguments. The signature is like
--- "gpu.open(ordinal?: integer)" or, for a method, "State:clone()" together with
--- its receiver's metatable.
+-- "gpu.open(ordinal?: integer)" or, for a method, "State:clone()". For a
+-- method, `class` is the metatable of the receiver.
 ---@param signature string
 ---@param f function
 ---@param class? table
@@ -80,8 +80,8 @@ function sign.guard(signature, f, class)
   return guarded
 end
 
---- Iterates over the signatures in a text. Each step gives the name and the
--- signature.
+--- Iterates over the signatures in a text. Each step returns the name and the
+-- signature of a function.
 ---@param text string
 ---@return fun(): string, string
 function sign.signatures(text)
@@ -155,8 +155,9 @@ local ABSENT = "\n  the workshop is not installed: Lua module cutelua"
 -- not installed.
 local workshop
 
---- Describes each name that the package cutelua adds to a namespace or class.
----@param full string the users' name of the table: "cute", "call"
+--- Returns descriptions of the names that the package cutelua adds to a
+-- namespace or class.
+---@param full string the name under which users know the table: "cute", "call"
 ---@return table<string, table> rows {module =, signature =, whole =} by name
 function sign.added(full)
   if not OPEN[full] then return {} end
@@ -171,7 +172,7 @@ function sign.added(full)
 end
 
 -- Returns the value that the package cutelua provides for field `name` of t,
--- and stores it in t. Returns nil if there is none.
+-- and stores it in t. Returns nil if cutelua has no such name.
 local function addition(full, t, name)
   local row = sign.added(full)[name]
   if not row then return end
@@ -189,8 +190,8 @@ local function absent(full)
   return OPEN[full] and workshop == false and ABSENT or ""
 end
 
---- Adds all names that the package cutelua has for a class or a namespace to
--- that table.
+--- Adds to table t all names that the package cutelua has for it. t is a class
+-- or a namespace.
 ---@param full string
 ---@param t table
 function sign.add_all(full, t)
@@ -237,8 +238,9 @@ end)
 ---@type fun(name: string, list: string[]): string?
 sign.nearest = core.nearest
 
---- Returns the error message for an unknown option (or another `kind` of name).
--- `of` names the owner of the option, if the name of the caller does not.
+--- Returns the error message for an unknown option, or for an unknown name of
+-- another `kind`. `of`, if given, comes first in the message; it is the name of
+-- the function or object that has the option.
 ---@param kind string
 ---@param name any
 ---@param known table its keys are the existing names
@@ -268,7 +270,7 @@ function sign.unknown(kind, name, known, of)
   core.fail("unknown-name", sign.no_such(kind, name, known, of))
 end
 
---- Raises an error unless `value` is one of some words.
+--- Raises an error unless `value` is one of the words in a list.
 ---@param what string the function
 ---@param kind string "kind", "rounding"
 ---@param value any
@@ -301,8 +303,8 @@ function sign.list(what, t)
   return t
 end
 
--- Raises the error for reading a field of a function, as in cute.size.x. (Lua's
--- own message does not name the function.)
+-- Raises the error for reading a field of a function, as in cute.size.x, if the
+-- function has no such field. (Lua's own message does not name the function.)
 local function no_member(f, key)
   local of = members[f] and members[f][key]
   if of ~= nil then return of end
@@ -316,17 +318,17 @@ if indexed.members then
   debug.setmetatable(print, indexed)
 end
 
--- Returns advice on a name of the Python DSL, and whether the name may belong
--- to a later feature. Returns nil for other names (see cutelua.text.mistakes).
+-- Returns advice on a name of the Python DSL, and whether a later version may
+-- have this name. Returns nil for other names (see cutelua.text.mistakes).
 local function python_name(name)
   local explain = sign.workshop.python_name
   if explain then return explain(name) end
 end
 
--- Returns the source of the function that reads a missing field of t, if this
--- function may read absent fields: if it is a C function, or belongs to
--- lua/cute or lua/cutelua. Otherwise returns nil. Level 3 is the caller of a
--- metatable's __index.
+-- Decides whether the function that reads a missing field of t may read absent
+-- fields. A C function may, and so may a function of lua/cute or lua/cutelua;
+-- returns the function's source then. Otherwise returns nil. Level 3 is the
+-- caller of a metatable's __index.
 local function ours(t)
   local info = debug.getinfo(3, "Sf")
   if info and info.func == rawget(t, "__index") then
@@ -340,8 +342,8 @@ end
 sign.classes = setmetatable({}, {__mode = "k"})
 
 --- Makes reading a missing field of a table an error, except in code of
--- lua/cute. It is for tables whose class is not documented.
----@param name string name of its kind
+-- lua/cute. Use it for tables whose class is not documented.
+---@param name string the name that errors use for the table
 ---@param t table
 ---@param fields? string names that any reader may find absent
 ---@return table t
@@ -428,7 +430,7 @@ local function advice(name, names)
   return (python or "") .. near
 end
 
--- Returns a function for __index that raises an error which suggests the most
+-- Returns a function for __index. It raises an error that suggests the most
 -- similar name of t. `load` may find further names.
 local function no_name(t, full, load, more)
   return function(_, name)
@@ -458,8 +460,8 @@ local function called(full)
   end
 end
 
---- The names under which users reach namespaces: the text "cute.arch" for the
--- table of cute.arch, for example.
+--- The names under which users reach namespaces. For example, the table of
+-- cute.arch has the name "cute.arch".
 sign.namespaces = setmetatable({}, {__mode = "k"})
 
 --- Makes t a namespace that users reach through cute, such as cute.arch.
@@ -467,7 +469,7 @@ sign.namespaces = setmetatable({}, {__mode = "k"})
 ---@param t table
 ---@param full string as users write it: "cute.arch"
 ---@param load? fun(name: string): any makes a field on first use
----@param more? table[] tables whose keys are names that `load` knows:
+---@param more? table[] two tables whose keys are names that `load` knows:
 -- functions, modules (see sign.lazy)
 ---@return table t
 function sign.namespace(t, full, load, more)
@@ -516,8 +518,7 @@ function sign.lazy(t)
   return functions, modules
 end
 
---- Makes a namespace, like sign.namespace, of a module that users load with
--- require.
+--- Like sign.namespace, for the table of a module that users load with require.
 ---@param full string "kernels.norm"
 ---@param t table
 ---@return table t

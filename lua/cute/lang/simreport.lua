@@ -1,5 +1,5 @@
---- The report of a run on the simulator. The package cutelua formats its faults
--- and notes (cutelua.text.faults).
+--- The report of a run on the simulator. The package cutelua formats the faults
+-- and notes of a report (cutelua.text.faults).
 --
 -- A report is the table that a launch on the simulator returns:
 -- ok: true if no fault was found.
@@ -12,7 +12,8 @@
 --   = true.
 -- fidelity: how the results compare with a GPU's, if the launch has fidelity =
 --   true (cutelua.text.fidelity). tostring(fidelity) prints it.
--- granules: the largest number of memory granules that a cluster tracked.
+-- granules: the largest number of granules (units of memory in which accesses
+-- are tracked) that one cluster needed.
 -- relies: a list like `reports`, of places where the kernel relies on behaviour
 --   of GPUs that PTX does not guarantee.
 -- gaps: the parts of arguments that the launch never read or stored, each
@@ -34,8 +35,9 @@
 --   core/sim/sim.h.
 -- inexact: the first result that its type cannot represent, with the fields of
 --   `nonfinite`, and key, the key of its note in cutelua.text.notes.
--- signs: for each element of program.starts, {below =, above =}: whether the
---   arguments that it combines have elements below 0, and above 0.
+-- signs: program.starts lists reductions (maxima, minima, products) that start
+-- at 0. For each, {below =, above =} says whether the arguments that it reduces
+-- have elements below 0, and above 0.
 -- empty: whether the grid has no blocks, although no argument is empty. file,
 --   line: the script's line of the launch.
 -- notes(): sentences on behaviour that is no fault but hardly intended.
@@ -53,13 +55,15 @@
 -- wait_file, wait: the line of a wait at an mbarrier that passed too early.
 -- outside: true if the missing barrier has to be outside of a branch.
 -- twins: the texts of two coordinates that the layout maps to the element.
--- elsewhere: the coordinate of the element in another stage. If ready is true,
---   a wait completed the copy to that stage, but nothing has read it. If strays
---   is "write" or "read", this access came after a wait for that stage.
--- strays: "released" if the thread that read had released the stage before.
--- same: true if the pending group also copies to this stage.
--- open: true if that copy is in no group.
--- idle: true if nothing was committed since the previous wait.
+-- elsewhere: the coordinate of the element at the same position in another
+-- stage of the pipeline. If `ready` is true, a wait completed the copy to that
+-- stage, but nothing has read the stage. If `strays` is "write" or "read", this
+-- access came after a wait for that stage.
+-- strays: also "released": the thread that read had released the stage before.
+-- same: true if the group that a wait left pending also copies to that stage.
+-- open: true if the copy to that stage is in no group (cp.async without a
+-- commit).
+-- idle: true if no group was committed since the previous wait.
 -- before: if lack is "wait", whether the thread waited for the preceding phase
 --   or, if nothing wrote the element, at any mbarrier.
 -- refill: true if a cp.async fills a stage that was just read.
@@ -196,8 +200,8 @@ function simreport.sentence(r)
   return require "cute.lang.kinds".sentence(r)
 end
 
--- Sets the field `shared` of each race of blocks on an argument whose memory
--- another argument also has: the names of both.
+-- For each race of blocks on an argument, sets the field `shared` if another
+-- argument has the same memory. It holds the names of both arguments.
 local function find_shared(report, values)
   local args = report.program.info.args
   for _, r in ipairs(report.reports) do
@@ -213,7 +217,7 @@ local function find_shared(report, values)
   end
 end
 
--- Finds whether maxima, minima and products that start at 0 combine elements
+-- Finds whether maxima, minima and products that start at 0 reduce elements
 -- below 0, or above 0. Sets report.signs.
 local function find_signs(report, values)
   simreport.find_losses(report.program)

@@ -25,8 +25,8 @@ function source.add(chunk, text)
   lines_of[chunk] = nil
 end
 
--- Reads a file if it is a plain file. A pipe was consumed when the script was
--- read and cannot be read again.
+-- Reads a file if it is a plain file. A pipe cannot be read again, because its
+-- text was consumed when the script was loaded.
 local function read_file(path)
   return (files.read(path, nil, "plain"))
 end
@@ -72,9 +72,9 @@ function source.line(chunk, n)
 end
 
 --- Returns emitted CUDA C without the comments that occupy whole lines. These
--- comments name lines of the script. Without them, a script that was moved or
--- changed elsewhere has the same entries in the cache of compiled kernels. Line
--- numbers do not change.
+-- comments name lines of the script. Without them, a kernel keeps its entry in
+-- the cache of compiled kernels when its script is moved, or edited outside of
+-- the kernel. Line numbers of the CUDA C do not change.
 ---@param text string
 ---@return string
 function source.without_comments(text)

@@ -1,6 +1,6 @@
---- Output of states of libcutelua whose application has a print hook. The
--- library calls this chunk first, with a table of C functions. The chunk adds
--- the functions `stream` and `printer` to this table.
+--- Output functions for Lua states of libcutelua whose application has set a
+-- print hook. The library calls this chunk first, with a table of C functions.
+-- The chunk adds the functions `stream` and `printer` to this table.
 local host = ...
 
 -- Functions of Lua's libraries are kept here, so that a script that replaces

@@ -1,13 +1,13 @@
 --- Finds the loops and branches of a kernel by running ordinary Lua.
 --
 -- `for k in cute.range(n) do ... end` runs its body once to find the locals
--- that change, which the loop carries. Then the IR is rolled back to the
--- beginning of the loop, these locals are set to loop variables, and the body
--- runs again. This repeats until the set of locals and the facts known about
--- each variable no longer change. `cute.loop` carries the variables that its
--- functions assign in the same way. cute.lang.branch does so for variables that
--- a branch changes. Fields of tables that the body writes are treated like
--- locals (cute.lang.fields).
+-- that change. Then the IR is rolled back to the beginning of the loop, these
+-- locals are set to loop variables of the kernel, and the body runs again. This
+-- repeats until the set of locals and the facts known about each variable no
+-- longer change. `cute.loop` treats the variables that its functions assign in
+-- the same way. cute.lang.branch does so for variables that a branch changes.
+-- Fields of tables that the body writes are treated like locals
+-- (cute.lang.fields).
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local branch = require "cute.lang.branch"
@@ -208,8 +208,8 @@ end
 -- Leaving loops, helpers and the kernel
 ---------------------------------------------------------------------------
 
--- Checks the condition of cute.break_if or cute.return_if. Returns true, a
--- traced boolean, or nil if the condition is never true.
+-- Checks the condition of cute.break_if or cute.return_if. Returns nil if the
+-- condition is never true; else true or a traced boolean.
 local function leaving(what, cond)
   local v = cond
   if core.typename(v) == "value" and core.dtype_of(v) == core.boolean then
@@ -253,15 +253,15 @@ function trace.break_if(cond)
   core.hook(true)
 end
 
--- The metatable of the object that cute.return_if raises, with the results, to
--- leave a function of cute.func on the host.
+-- On the host, cute.return_if leaves a function made by cute.func by raising a
+-- table with the results. This is the table's metatable.
 local Left = {}
--- The number of functions of cute.func that are running on the host now.
+-- The number of functions made by cute.func that are running on the host now.
 local on_host = 0
 
---- Leaves the function of cute.func if the condition is true. The function then
--- returns the results `...`. Outside of such a function, return_if ends the
--- thread.
+--- Leaves the innermost function made by cute.func if the condition is true.
+-- The function then returns the results `...`. Outside of such a function,
+-- return_if ends the thread.
 ---@param cond boolean|cute.Value
 ---@param ... any
 function trace.return_if(cond, ...)
@@ -302,10 +302,11 @@ local function call_on_host(f, ...)
   return table.unpack(result, 2, result.n)
 end
 
--- The maximum number of calls of one function of cute.func inside each other.
+-- The largest number of nested calls of one function made by cute.func.
 local MAX_CALLS = 256
 
--- Raises an error if f of cute.func calls itself more than MAX_CALLS deep.
+-- Raises an error if f, a function made by cute.func, calls itself more than
+-- MAX_CALLS deep.
 local function check_recursion(f)
   local n, region = 0, regions.opened()
   while region do
@@ -424,9 +425,9 @@ end
 ---------------------------------------------------------------------------
 
 -- The names that each line of a chunk assigns: for each chunk name, {text =,
--- lines =}. The text of a chunk whose name begins with "=" (the prompt) may
--- change; a file is read once. A chunk of `load` is named by its text, so the
--- cache is cleared when it has more than LEXED entries.
+-- lines =}. A file is read once. The text of a chunk whose name begins with "="
+-- (the prompt) may change. Each text given to `load` is a chunk of its own,
+-- named by the text, so the cache is cleared when it has LEXED entries.
 local LEXED = 256
 local lexed, lexed_count = {}, 0
 
@@ -484,18 +485,18 @@ local function is_static(message, in_table)
     or in_table and message:find "%[traced%-in%-lua%]"
 end
 
--- Checks a call f(g()), which passes all results of g to f. Returns an error
--- message if f should not get some of the results, else nil.
+-- Checks a call f(g()), in which f receives all results of g. Returns an error
+-- message if f should not receive some of them, else nil.
 local function surplus(...)
   local check = sign.workshop.surplus
   return check and check(...)
 end
 
---- Traces func as kernel `name` with these arguments. Options:
--- missing(about_nil) returns a sentence about missing arguments or, if the
--- error is about nil, about an argument that is nil; else nil. numbers: whether
--- some arguments are numbers. in_table: whether some numbers are in tables.
--- held: see dependencies.take.
+--- Traces func as kernel `name` with these arguments. If an error occurs,
+-- opts.missing(about_nil) returns a sentence about missing arguments, or nil.
+-- If the error is about nil, the sentence may name an argument that is nil.
+-- opts.numbers: whether some arguments are numbers. opts.in_table: whether some
+-- of these numbers are in tables. opts.held: see dependencies.take.
 ---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}

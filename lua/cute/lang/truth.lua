@@ -1,14 +1,14 @@
 --- Decides whether a traced value that Lua tests (`if`, `and`, `or`, `not`,
 -- `while`) could also be nil. If so, the script tests whether the variable is
--- set, as in `b = b or 1`, which is allowed. Otherwise the test is always true,
--- even if the kernel computes 0, which is an error.
+-- set, as in `b = b or 1`, which is allowed. If not, the test is always true,
+-- even for a value that is 0 in the kernel. The script then gets an error.
 --
--- The module follows the tested register back through the function's code to
--- the instructions that may have set it. The value can never be nil if each of
--- these instructions computes a number, or made this traced value by reading an
--- element or calling cute. Values from tables, globals, parameters and results
--- of helpers may be nil at other times. A parameter of the kernel may be nil
--- only if the function gives it a default.
+-- The module follows the tested register back through the function's bytecode
+-- to the instructions that may have set it. The value can never be nil if each
+-- of these instructions computes a number, or made this traced value by reading
+-- an element or by calling a function of cute. Values from tables, globals,
+-- parameters and results of helpers may be nil at other times. A parameter of
+-- the kernel may be nil only if the function gives it a default.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
@@ -31,8 +31,8 @@ for name in ("GETTABLE GETI GETFIELD CALL TFORCALL"):gmatch "%u+" do
   MAKES[OP[name]] = true
 end
 
--- Reports whether instruction i sets register `reg`, if instruction j runs
--- next.
+-- Reports whether instruction i sets register `reg` when the next instruction
+-- that runs is j.
 local function sets(flow, i, j, reg)
   local op, a = flow.op[i], flow.a[i]
   if op == OP.LOADNIL then return a <= reg and reg <= a + flow.b[i] end
@@ -47,9 +47,9 @@ local function sets(flow, i, j, reg)
 end
 
 -- Returns the set of the instructions that may have set the value that register
--- `reg` has at instruction `at`. The element -1 means that the value is an
--- argument of the call. Also returns all instructions that may run between
--- these instructions and `at`.
+-- `reg` has at instruction `at`. The element -1 means that the value may be an
+-- argument of the call. Also returns the set of all instructions that may run
+-- between these instructions and `at`.
 local function setters(flow, at, reg)
   local found, between, pending = {}, {[at] = true}, {at}
   while #pending > 0 do
@@ -118,8 +118,8 @@ local function always_returned(h, n, value, state)
   return true
 end
 
--- Reports whether the value is result n of a function of the script, and each
--- return of this function returns a value that can never be nil or false.
+-- Reports whether the value is result n of a function of the script, each of
+-- whose returns gives a value there that can never be nil or false.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then
@@ -130,9 +130,9 @@ local function by_helper(n, value, state)
 end
 
 -- Reports whether the value of a register is never nil or false when
--- instruction `at` of f runs. Returns "argument" for an argument of the kernel.
--- carried: whether a loop or branch after the instruction that set the register
--- made the value.
+-- instruction `at` of f runs. Returns "argument" if the value is an argument of
+-- the kernel. carried: true if a loop or branch replaced the value after the
+-- instruction that set the register.
 function always(f, at, reg, value, state, carried)
   local flow = bytecode.flow(f)
   if not flow or not at then return false end
@@ -160,8 +160,8 @@ function always(f, at, reg, value, state, carried)
   return next(found) ~= nil and result
 end
 
--- Returns the instruction to which the conditional jump at instruction `at`
--- leads.
+-- Returns the instruction to which the conditional jump after the test at
+-- instruction `at` leads.
 local function target(flow, at)
   for i = at + 2, flow.n - 1 do
     for _, j in ipairs(flow.before[i]) do
@@ -170,8 +170,8 @@ local function target(flow, at)
   end
 end
 
--- Reports whether the value tested at instruction `at` is the y of `x and y or
--- z`, where it selects between y and z.
+-- Reports whether instruction `at` tests y in `x and y or z`, to select between
+-- y and z.
 local function is_choice(flow, at)
   return flow.k[at] and #flow.before[at + 2] > 1
 end
@@ -190,7 +190,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the name of a register's local or upvalue. If there is none, returns
--- the source text of the tested expression, if the package cutelua finds it.
+-- the source text of the tested expression, or nil if the package cutelua does
+-- not find it.
 local function name_of(level, flow, at, reg)
   local info, name = debug.getinfo(level + 1, "fSl"),
     debug.getlocal(level + 1, reg + 1)
@@ -204,10 +205,10 @@ local function name_of(level, flow, at, reg)
   return find and find(info)
 end
 
---- Returns the error for a test by Lua of a register with a traced value, or
--- nil if the test is allowed.
+--- Returns the error message for a Lua test (such as `if`) of a register that
+-- holds a traced value, or nil if the test is allowed.
 ---@param reg integer
----@param state table of the trace, see core/bind/trace.h
+---@param state table the state of the trace, see core/bind/trace.h
 ---@return string? message
 function truth.check(reg, state)
   local f, at = debug.getinfo(2, "f").func, core.vm_at(2)

@@ -5,18 +5,18 @@
 -- that never ran the body have no value for it. After the body the slot
 -- therefore holds an undefined value, which raises [out-of-region] on use. The
 -- value that the body left in the slot is recorded, too. If Lua tests an
--- undefined value inside a region, the region is traced twice: with nil and
--- with the recorded value. Both passes have to generate the same code. This is
--- so if the body fills a cache in its first iteration, and finds it filled
--- later.
+-- undefined value inside a region (a loop or branch), the region is traced
+-- twice: with nil and with the recorded value. Both passes have to generate the
+-- same code. They do so, for example, if the body fills a cache in its first
+-- iteration and finds it filled later.
 local core = require "cute.core"
 local fields = require "cute.lang.fields"
 
 local undefined = {}
 
 -- Records of undefined values: [undefined value] = {value = the last value that
--- the body left, known = whether the slot holds `value` whenever it is not nil,
--- slot = the slot, id = the id that `make` describes}.
+-- the body left in the slot, known = whether the slot holds `value` whenever it
+-- is not nil, slot = the slot, id = the id that `make` describes}.
 local records = setmetatable({}, {__mode = "k"})
 
 local is = core.is_undefined
@@ -45,15 +45,16 @@ local function show(v)
   return type(v) == "table" and "a table" or core.show(v)
 end
 
--- Reports whether a value is known while tracing, so that the next pass can use
--- it.
+-- Reports whether a value is known while tracing, so that the next pass of
+-- tracing can use it.
 local function is_plain(v)
   local kind = core.typename(v)
   return kind ~= "value" and kind ~= "vector" and kind ~= "tensor"
 end
 
--- Makes an undefined value for a slot of a region. Slots that a region sets
--- together have the same `id`: either all are nil, or all have their values.
+-- Makes an undefined value for a slot (a variable or field) of a region. Slots
+-- that a region sets together have the same `id`: either all are nil, or all
+-- have their values.
 local function make(region, slot, text, value, known)
   local v = core.undefined(text, value)
   local id = region.id
@@ -71,8 +72,8 @@ local function make(region, slot, text, value, known)
   return v
 end
 
---- Reports whether all of these values are nil, undefined, or equal to one
--- known value.
+--- Reports whether all of these values agree: each is nil, or equal to one
+-- known value, or an undefined value that records this value.
 ---@param ... any
 ---@return boolean
 function undefined.agrees(...)
@@ -90,8 +91,9 @@ function undefined.agrees(...)
   return true
 end
 
---- Returns the undefined value for a slot (a variable or field) that was nil
--- before a region and that has `value` at one of the region's ends.
+--- Makes the undefined value, which raises an error on use, for a slot (a
+-- variable or field) that was nil before a region (a loop or branch). At one of
+-- the region's ends, the slot has `value`.
 ---@param region table
 ---@param slot table
 ---@param value any
@@ -103,9 +105,8 @@ function undefined.after(region, slot, value, known)
     region.line), value, known)
 end
 
---- Returns the undefined value for a slot (a variable or field) that has one
--- value at the end of one branch and another value at the end of the other
--- branch.
+--- Makes the undefined value, which raises an error on use, for a slot (a
+-- variable or field) that the two branches leave with different values.
 function undefined.either(region, slot, yes, no)
   return make(region, slot, ("'%s' is %s in one branch and %s in the other, "
     .. "depending on the thread\n  use it inside the branches (in line %s), or "
@@ -114,8 +115,9 @@ function undefined.either(region, slot, yes, no)
     false)
 end
 
--- Adds a slot for upvalue n of f, which holds `v`, so that the region restores
--- the upvalue. Does nothing if the region already has a slot for it.
+-- Adds a slot (a record of a variable) for upvalue n of f, which holds `v`, so
+-- that the region restores the upvalue. Does nothing if the region already has
+-- such a slot.
 local function own(region, f, n, name, v)
   local id = debug.upvalueid(f, n)
   for _, slot in ipairs(region.view.slots) do
@@ -150,9 +152,9 @@ local function replace(region, v, value, level)
   end
 end
 
---- Returns the value to use, in this pass over the innermost region, for an
--- undefined value that Lua tests or compares. Raises an error outside of a
--- region.
+--- Returns the value that stands for an undefined value in this pass over the
+-- innermost region (a loop or branch), when Lua tests or compares it. Raises an
+-- error outside of a region.
 ---@param region table? the innermost one
 ---@param v any
 function undefined.tested(region, v)
@@ -166,17 +168,18 @@ function undefined.tested(region, v)
   return value
 end
 
---- Returns the value that a loop's slot has at the beginning of a pass that
--- replaces undefined values by recorded ones: the value that the body left in
--- the slot or, if the pass requires it, the value before the loop.
+--- Returns the value of a loop's slot (a variable or field) at the beginning of
+-- a pass with recorded values (see the head of this file). This is the value
+-- that the body left in the slot. If undefined.give will replace the value
+-- before the loop, this is the value before the loop.
 ---@return any
 function undefined.head(region, slot)
   local r = records[slot.init]
   return not (r and region.given[r.id]) and slot.fresh or slot.init
 end
 
---- Sets the slots (variables and fields) at the beginning of a pass that
--- replaces undefined values by recorded ones.
+--- Sets slots (variables and fields) to their recorded values, at the beginning
+-- of a pass that traces the body with them.
 ---@param region table
 ---@param place fun(slot: table, value: any) sets a slot
 function undefined.give(region, place)
@@ -204,7 +207,7 @@ function undefined.give(region, place)
   end
 end
 
---- Raises an error if the length of list t is read while one of its fields is
+--- Raises an error if Lua reads the length of list t while one of its fields is
 -- undefined.
 function undefined.read(t)
   for _, v in next, t do
@@ -212,7 +215,8 @@ function undefined.read(t)
   end
 end
 
---- Sets slots that are undefined to nil after the trace.
+--- After the trace, sets the slots (variables and fields) that are undefined to
+-- nil.
 function undefined.restore(state)
   for _, v in ipairs(state.undefined) do
     local slot = records[v].slot
@@ -229,9 +233,9 @@ end
 -- Comparing passes
 ---------------------------------------------------------------------------
 
---- Returns a slot's value at the end of a pass over the body. If the slot still
--- has the value with which the pass replaced an undefined value, returns the
--- undefined value.
+--- Returns a slot's value at the end of a pass over the body. If the pass
+-- replaced an undefined value in the slot, and the slot still has the
+-- replacement, returns the undefined value.
 function undefined.now(region, slot, now)
   local d = not slot.zeros and region.doubts[slot.head]
   if d and rawequal(d.value, now) then return slot.head end
@@ -251,10 +255,10 @@ local function snapshot(region)
   return {digest = core.digest(region.mark), ends = ends}
 end
 
--- Compares the final values of a slot in two passes. In the pass with final
--- value a, an undefined value was nil; in the pass with final value b, it was
--- the recorded value. Reports whether they agree. `head` is the value at the
--- beginning of pass b.
+-- Compares the final values of a slot (a variable or field) in two passes, and
+-- reports whether they agree. In the pass with final value a, an undefined
+-- value was nil. In the pass with final value b, it was the recorded value;
+-- `head` is the slot's value at the beginning of this pass.
 local function agree(a, b, head)
   local a_none, b_none = undefined.none(a), undefined.none(b)
   if a_none or b_none then
@@ -294,10 +298,10 @@ local function difference(region, first, second)
   if first.digest ~= second.digest then return tested_name(region) end
 end
 
--- Returns the set of ids of the undefined slots that get their recorded values
--- in the next pass, and the set's key in region.tried. Successive calls try all
--- slots together, each slot alone and, for few slots, each pair. Then returns
--- nil.
+-- Chooses the undefined slots that get their recorded values in the next pass.
+-- Returns the set of their ids, and the set's key in region.tried. Successive
+-- calls try all slots together, each slot alone and, for few slots, each pair.
+-- After the last, returns nil.
 local function choose(region)
   local ids, tried = {}, region.tried
   for id in next, region.ids do ids[#ids + 1] = id end
@@ -321,10 +325,10 @@ local function choose(region)
   end
 end
 
---- Ends a pass that found no new changes in a region's body. Returns true if
--- the body has to be traced again.
+--- Ends a pass that found no new changes in the body of a region (a loop or
+-- branch). Returns true if the body has to be traced again.
 ---@param region table
----@param fresh? boolean whether slots of a loop that were nil now have a value
+---@param fresh? boolean whether slots of a loop that were nil have a value now
 ---@return boolean
 function undefined.again(region, fresh)
   if not region.given then
@@ -344,10 +348,10 @@ function undefined.again(region, fresh)
   return true
 end
 
---- Handles a pass with recorded values whose code differs from the code of the
--- pass with nil. Inner regions may have found new facts between the two passes,
--- which also changes code. So both passes are first repeated; returns true
--- then. After two repetitions, raises an error.
+--- Handles a pass with recorded values whose code differs from that of the pass
+-- with nil. Inner regions may have found new facts between the two passes, and
+-- these also change the code. So both passes are repeated up to twice; returns
+-- true then. Afterwards raises an error.
 ---@param region table
 ---@param name? string
 ---@return boolean

@@ -76,7 +76,7 @@ for name, f in next, core do
   end
 end
 
--- There is no GPU and no compiler, so their modules are not loaded.
+-- Untrusted scripts have no GPU and no compiler, so these modules are stubs.
 local function no_gpu()
   return nil, "an untrusted script runs on the simulator only [no-gpu]"
 end
@@ -111,7 +111,7 @@ local function all(ok, ...)
 end
 
 -- A hook that ends a coroutine by an error leaves the coroutine without hooks.
--- Closing the coroutine then calls its __close metamethods, which nothing could
+-- Closing the coroutine then calls its __close metamethods, which no hook could
 -- end. Therefore a pcall inside of the coroutine catches the error first, and
 -- closes the variables.
 local function body(f)
@@ -119,8 +119,9 @@ local function body(f)
   return function(...) return all(pcall(f, ...)) end
 end
 
--- Error messages call __tostring even while a hook runs, and Lua calls no other
--- hook meanwhile. A coroutine has hooks of its own.
+-- An error message calls __tostring, possibly while a hook runs. Lua calls no
+-- other hook meanwhile, so no hook could end an endless __tostring. It
+-- therefore runs in a coroutine, which has hooks of its own.
 local function with_hooks(f)
   if type(f) ~= "function" then return f end
   return function(x) return wrap(body(f))(x) end
@@ -131,11 +132,11 @@ end
 ---------------------------------------------------------------------------
 
 -- Two fields of metatables are dangerous. Lua calls finalizers (__gc) without
--- hooks, so that nothing could end an endless one. A chain of weak tables
--- (__mode) can make the collector take quadratic time. Therefore a script's
--- metatable is copied without these fields when it is set. Only the copy, which
--- the script cannot reach, takes effect. `copies` maps the original to the
--- copy. Its values are weak; no script can build a chain from them.
+-- hooks, so no hook could end an endless one. A chain of weak tables (__mode)
+-- can make the collector take quadratic time. Therefore a script's metatable is
+-- copied without these fields when it is set. Only the copy, which the script
+-- cannot reach, takes effect. `copies` maps the original to the copy. Its
+-- values are weak; no script can build a chain from them.
 local copies = setmetatable({}, {__mode = "v"})
 local ORIGINAL = {}
 
@@ -171,7 +172,7 @@ local function safe_setmetatable(t, meta)
   return t
 end
 
--- Metatables that a script did not set stay hidden.
+-- Returns nil for a metatable that no script has set.
 local function safe_getmetatable(x)
   local meta = type(x) == "table" and raw_meta(x)
   local original = meta and rawget(meta, ORIGINAL)
@@ -228,8 +229,8 @@ local SAFE = {
   coroutine = "close isyieldable resume running status yield",
 }
 
--- C functions of the table library run without hooks, and take time in
--- proportion to the lengths that they are given.
+-- C functions of the table library run without hooks, and their time is
+-- proportional to the lengths that they are given.
 local insert, remove, move = table.insert, table.remove, table.move
 local concat, unpack, sort = table.concat, table.unpack, table.sort
 
@@ -271,7 +272,8 @@ local function tables(out)
 end
 
 -- Lua's xpcall calls the handler inside of the hook that raised the error. No
--- hook runs there, so that nothing could end an endless handler.
+-- hook runs there, so none could end an endless handler. safe_xpcall calls the
+-- handler after the error.
 local pack = table.pack
 
 local function safe_xpcall(f, handler, ...)
@@ -299,8 +301,8 @@ coroutines(G.coroutine)
 -- The globals of a script
 ---------------------------------------------------------------------------
 
--- Modules that a script may require besides those of kernels/: the files of
--- lua/cute itself.
+-- Reports whether a script may require a module. It may require those of
+-- kernels/ and, with exceptions, the files directly in lua/cute.
 local function is_public(name)
   if type(name) ~= "string" then return false end
   if name:find "^kernels%.[%w_.]+$" then return true end

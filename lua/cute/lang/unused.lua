@@ -1,5 +1,5 @@
 --- Detects calls whose result is not used: calls of kernels, of cute.compile,
--- of cute.ops, and of iterators. An example is `add(x, y)` where `add(x,
+-- of cute.ops, and of iterators. An example is `add(x, y)`, where `add(x,
 -- y):launch {...}` is meant. Only the first call of a kernel is recorded, so
 -- later calls cost one field access. For iterators in a kernel, an example is
 -- `cute.when(c)` or `cute.range(n)` outside of a `for`.
@@ -11,18 +11,18 @@ local words = require "cute.lang.report"
 
 local unused = {}
 
---- Notes on calls without an effect: {[key] = {place = line of the script, kind
--- = "called", "compiled" or "discarded", name = name of the kernel or
+--- The calls without an effect so far: {[key] = {place = line of the script,
+-- kind = "called", "compiled" or "discarded", name = name of the kernel or
 -- function}}. The key is the kernel, the field `unlaunched` of the prepared
 -- launch, or the place.
 unused.places = {}
 
---- Whether a comparison found wrong results. Notes on calls of kernels without
--- a launch are printed then, although the script ends: they may say why.
+--- Whether a comparison found wrong results. Kernel calls without a launch are
+-- then reported even if the script fails, because they may be the cause.
 unused.wrong = false
 
--- Returns the place and the text of the script's line that made the current
--- call, or nil if there is none.
+-- Returns the script's line that made the current call, as "file:line" and as
+-- the result of debug.getinfo. Returns nil if there is none.
 local function caller()
   for level = 4, 13 do
     local info = debug.getinfo(level, "Sl")
@@ -94,8 +94,9 @@ local function discarded(main)
   end
 end
 
---- Records the line of the script's main chunk that calls a function of
--- cute.ops and ignores its result. The running function makes this result.
+--- Called by a function of cute.ops that makes a result. If a line of the
+-- script's main chunk called the function and ignores the result, records this
+-- line.
 function unused.result()
   local called, info = discarded(true)
   if called and called:find "^ops%." then
@@ -117,8 +118,8 @@ function unused.failure(message)
   end
 end
 
--- The iterators that the kernel being traced made so far: {iterator, text of
--- the call, line of the script, description of the calling function}.
+-- The iterators made so far by the kernel that is being traced: {iterator, text
+-- of the call, line of the script, description of the calling function}.
 local iterators = {}
 
 --- Records an iterator of a kernel. It is marked as `begun` when a `for` first
@@ -134,7 +135,7 @@ function unused.iterator(iterator, what)
 end
 
 --- Replaces the list of iterators by `those`, or by an empty list. Called with
--- nil when the trace of a kernel begins, and with the list of the enclosing
+-- nil when the trace of a kernel begins. Called with the list of the enclosing
 -- kernel when the trace of an inner kernel ends.
 ---@param those? table[] iterators of the kernel around it
 ---@return table[] those until now

@@ -12,24 +12,24 @@ local cute = {}
 
 ---Computes a + b for two packed bf16, each rounded to nearest even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
----@param b any a pair as a
----@return any in the form of a
+---@param b any a pair, in the form of `a`
+---@return any in the form of `a`
 function cute.arch.add_packed_bf16x2(a, b) end
 
 ---Computes a + b for two packed f16, each rounded to nearest even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
----@param b any a pair as a
----@return any in the form of a
+---@param b any a pair, in the form of `a`
+---@return any in the form of `a`
 function cute.arch.add_packed_f16x2(a, b) end
 
----Computes a + b for two packed f32, each with one rounding (sm_100).
----rnd: "rn" (nearest even, also for "none"), "rz" (toward zero), "rm" (down) or
----"rp" (up); ftz = true: subnormals count as zero. Vectors are computed in
----pairs.
+---Computes a + b for two packed f32, each with one rounding (sm_100). The
+---option rnd is "rn" (to nearest even; "none" means the same), "rz" (toward
+---zero), "rm" (down) or "rp" (up). With ftz = true, subnormals count as zero.
+---Vectors are computed in pairs.
 ---@param a any a pair {x, y} of f32, or a vector of even size
----@param b any a pair or vector as a
+---@param b any a pair or vector, in the form of `a`
 ---@param opts? {rnd: string, ftz: boolean}
----@return any in the form of a
+---@return any in the form of `a`
 function cute.arch.add_packed_f32x2(a, b, opts) end
 
 ---Computes a + b for a pair of bf16 a and a pair of f32 b, each with one
@@ -50,24 +50,24 @@ function cute.arch.add_packed_f32x2_f16x2_f32x2(a, b, opts) end
 
 ---Computes a - b for two packed bf16, each rounded to nearest even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
----@param b any a pair as a
----@return any in the form of a
+---@param b any a pair, in the form of `a`
+---@return any in the form of `a`
 function cute.arch.sub_packed_bf16x2(a, b) end
 
 ---Computes a - b for two packed f16, each rounded to nearest even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
----@param b any a pair as a
----@return any in the form of a
+---@param b any a pair, in the form of `a`
+---@return any in the form of `a`
 function cute.arch.sub_packed_f16x2(a, b) end
 
----Computes a - b for two packed f32, each with one rounding (sm_100).
----rnd: "rn" (nearest even, also for "none"), "rz" (toward zero), "rm" (down) or
----"rp" (up); ftz = true: subnormals count as zero. Vectors are computed in
----pairs.
+---Computes a - b for two packed f32, each with one rounding (sm_100). The
+---option rnd is "rn" (to nearest even; "none" means the same), "rz" (toward
+---zero), "rm" (down) or "rp" (up). With ftz = true, subnormals count as zero.
+---Vectors are computed in pairs.
 ---@param a any a pair {x, y} of f32, or a vector of even size
----@param b any a pair or vector as a
+---@param b any a pair or vector, in the form of `a`
 ---@param opts? {rnd: string, ftz: boolean}
----@return any in the form of a
+---@return any in the form of `a`
 function cute.arch.sub_packed_f32x2(a, b, opts) end
 
 ---Computes a - b for a pair of bf16 a and a pair of f32 b, each with one
@@ -88,51 +88,51 @@ function cute.arch.sub_packed_f32x2_f16x2_f32x2(a, b, opts) end
 
 ---Computes a * b for two packed bf16, each rounded to nearest even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
----@param b any a pair as a
----@return any in the form of a
+---@param b any a pair, in the form of `a`
+---@return any in the form of `a`
 function cute.arch.mul_packed_bf16x2(a, b) end
 
 ---Computes a * b for two packed f16, each rounded to nearest even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
----@param b any a pair as a
----@return any in the form of a
+---@param b any a pair, in the form of `a`
+---@return any in the form of `a`
 function cute.arch.mul_packed_f16x2(a, b) end
 
----Computes a * b for two packed f32, each with one rounding (sm_100).
----rnd: "rn" (nearest even, also for "none"), "rz" (toward zero), "rm" (down) or
----"rp" (up); ftz = true: subnormals count as zero. Vectors are computed in
----pairs.
+---Computes a * b for two packed f32, each with one rounding (sm_100). The
+---option rnd is "rn" (to nearest even; "none" means the same), "rz" (toward
+---zero), "rm" (down) or "rp" (up). With ftz = true, subnormals count as zero.
+---Vectors are computed in pairs.
 ---@param a any a pair {x, y} of f32, or a vector of even size
----@param b any a pair or vector as a
+---@param b any a pair or vector, in the form of `a`
 ---@param opts? {rnd: string, ftz: boolean}
----@return any in the form of a
+---@return any in the form of `a`
 function cute.arch.mul_packed_f32x2(a, b, opts) end
 
 ---Computes a * b + c for two packed bf16, each with one rounding, to nearest
 ---even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
----@param b any a pair as a
----@param c any a pair as a
----@return any in the form of a
+---@param b any a pair, in the form of `a`
+---@param c any a pair, in the form of `a`
+---@return any in the form of `a`
 function cute.arch.fma_packed_bf16x2(a, b, c) end
 
 ---Computes a * b + c for two packed f16, each with one rounding, to nearest
 ---even.
 ---@param a any a pair {x, y}, a word (u32) or a vector
----@param b any a pair as a
----@param c any a pair as a
----@return any in the form of a
+---@param b any a pair, in the form of `a`
+---@param c any a pair, in the form of `a`
+---@return any in the form of `a`
 function cute.arch.fma_packed_f16x2(a, b, c) end
 
----Computes a * b + c for two packed f32, each with one rounding (sm_100).
----rnd: "rn" (nearest even, also for "none"), "rz" (toward zero), "rm" (down) or
----"rp" (up); ftz = true: subnormals count as zero. Vectors are computed in
----pairs.
+---Computes a * b + c for two packed f32, each with one rounding (sm_100). The
+---option rnd is "rn" (to nearest even; "none" means the same), "rz" (toward
+---zero), "rm" (down) or "rp" (up). With ftz = true, subnormals count as zero.
+---Vectors are computed in pairs.
 ---@param a any a pair {x, y} of f32, or a vector of even size
----@param b any a pair or vector as a
----@param c any a pair or vector as a
+---@param b any a pair or vector, in the form of `a`
+---@param c any a pair or vector, in the form of `a`
 ---@param opts? {rnd: string, ftz: boolean}
----@return any in the form of a
+---@return any in the form of `a`
 function cute.arch.fma_packed_f32x2(a, b, c, opts) end
 
 ---Computes a * b + c for a pair of bf16 a and pairs of f32 b and c, each with
@@ -153,14 +153,14 @@ function cute.arch.fma_packed_f32x2_bf16x2_f32x2_f32x2(a, b, c, opts) end
 ---@return any a pair of f32
 function cute.arch.fma_packed_f32x2_f16x2_f32x2_f32x2(a, b, c, opts) end
 
----Approximates 2^x for two packed bf16, as ex2.approx.ftz.bf16x2 does (sm_90).
+---Approximates 2^a for two packed bf16, as ex2.approx.ftz.bf16x2 does (sm_90).
 ---@param a any a pair {x, y} of bf16, or a word (u32)
----@return any in the form of a
+---@return any in the form of `a`
 function cute.arch.exp2_packed_bf16x2(a) end
 
----Approximates 2^x for two packed f16, as ex2.approx.f16x2 does.
+---Approximates 2^a for two packed f16, as ex2.approx.f16x2 does.
 ---@param a any a pair {x, y} of f16, or a word (u32)
----@return any in the form of a
+---@return any in the form of `a`
 function cute.arch.exp2_packed_f16x2(a) end
 
 ---Converts two 4-bit floats (e2m1) to f16, exactly. Two floats take one

@@ -10,11 +10,11 @@ local cute = {}
 -- Atoms
 ---------------------------------------------------------------------------
 
----One instruction with its layouts and PTX. Atoms are made from their names in
----CuTe C++.
+---One instruction with its layouts and PTX. An atom is made by its name in CuTe
+---C++.
 ---@class cute.Atom
----@field name string its C++ name
----@field ptx string? the instruction; nil if it is plain C
+---@field name string the atom's name in CuTe C++
+---@field ptx string? the PTX instruction; nil if the atom is plain C
 ---@field thr_id cute.Layout the threads of a warp that take part
 local Atom = {}
 
@@ -27,7 +27,7 @@ local Atom = {}
 ---@field value_bits integer[] width of a value in bits, for D, A, B, C
 ---@field sf_vec_size? integer number of elements of K that share a scale
 ---factor; nil without scale factors
----@field instr_desc? integer the instruction descriptor of a tcgen05.mma that
+---@field instr_desc? integer for tcgen05.mma, the instruction descriptor, which
 ---kernels may use; nil for other instructions
 
 ---The atom of one copy instruction, which moves values of one or more threads.
@@ -35,10 +35,11 @@ local Atom = {}
 ---@field value_type cute.DType type of the values
 ---@field layout_src_tv cute.Layout (thread,value) -> offset in the source
 ---@field layout_dst_tv cute.Layout (thread,value) -> offset in the destination
----@field layout_ref_tv cute.Layout source or destination layout: the one by
----which copies are tiled
----@field layout_tmem? cute.Layout tcgen05.cp: from the copied bits to bits of
----tensor memory, whose lanes are 2^21 bits apart; nil for other copies
+---@field layout_ref_tv cute.Layout the layout by which copies are tiled: that
+---of the source or that of the destination
+---@field layout_tmem? cute.Layout for tcgen05.cp, the layout from the copied
+---bits to bits of tensor memory, whose lanes are 2^21 bits apart; nil for other
+---copies
 
 ---Makes registers for a thread's part of A, for use by mma_atom_call.
 ---@param part cute.Tensor|cute.Layout from partition_A: (V,M,K)
@@ -107,7 +108,7 @@ function cute.atom_name(table, i) end
 ---@class cute.TiledMma: cute.MmaAtom
 ---@field thr_layout_vmnk cute.Layout (V,M,N,K) of atoms -> thread
 ---@field tile_size_mnk integer[] the tile that all threads cover once
----@field permutation_mnk table the permutations of M, N and K of the tile
+---@field permutation_mnk table permutations of the tile's modes M, N and K
 ---@field tv_layout_A_tiled cute.Layout (thread,value) -> coordinate in (M,K)
 ---@field tv_layout_B_tiled cute.Layout (thread,value) -> coordinate in (N,K)
 ---@field tv_layout_C_tiled cute.Layout (thread,value) -> coordinate in (M,N)
@@ -130,7 +131,7 @@ local TiledCopy = {}
 ---     mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN",
 ---       cute.layout "(2,2,1):(1,2,4)")
 ---     cute.size(mma), mma.tile_size_mnk  --> 128, (32,16,16)
----@param atom cute.MmaAtom|string or its name, or an operation of
+---@param atom cute.MmaAtom|string an atom, its name, or an operation of
 ---cute.nvgpu.warpgroup
 ---@param atom_layout? cute.Layout|cute.Tuple arrangement of atoms in (M,N,K);
 ---one atom when absent
@@ -549,13 +550,14 @@ function cute.basic_copy_if(pred, src, dst) end
 ---
 ---Block-scaled atoms take {A, scales} and {B, scales}; sparse ones take {A,
 ---metadata} or {A, scales, metadata}. Scales and metadata are fragments
----(V,M,K), (V,N,K) with one 32-bit register in V. Byte k of lane 4r + j is the
----scale of block k of A's row r + 8 * (j % 2); for B, lane 4r holds row r.
----partition_E returns the metadata: 16 bits for four groups of a row, with two
----bits for each index.
+---(V,M,K), (V,N,K) with one 32-bit register in V. Byte k of this register in
+---lane 4r + j is the scale of block k of A's row r + 8 * (j % 2). For B, lane
+---4r holds the scales of row r. partition_E returns the metadata: 16 bits for
+---four groups of a row, with two bits for each index.
 ---
----Atoms that use one byte for each value (SM120) take 6-bit and 4-bit values in
----fragments of u8: 6 bits from bit 0, 4 bits from bit 2.
+---SM120 atoms that use one byte for each value take 6-bit and 4-bit values in
+---fragments of u8. 6-bit values begin at bit 0 of the byte, 4-bit values at bit
+---2.
 ---
 ---     k = cute.kernel(function(a, b, d)
 ---       local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN")

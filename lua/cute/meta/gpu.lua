@@ -36,8 +36,8 @@ local cute = {}
 ---@field nvrtc string        "13.0"
 
 ---A GPU opened by cute.gpu.open: memory, streams, kernels and products without
----cute.kernel. If a resource is not available, functions return nil and a
----message; if an operation fails, they raise an error.
+---cute.kernel. Functions return nil and a message if a resource is not
+---available, and raise an error if an operation fails.
 ---@class cute.Gpu
 local Gpu = {}
 
@@ -101,8 +101,8 @@ function Gpu:event() end
 ---@return integer
 function Gpu:free_memory() end
 
----Returns a stream object for a stream of another library with this handle of
----the driver. The library must keep its stream open (cute.external_stream).
+---Wraps a stream of another library, given by its handle in the driver, in a
+---stream object. The library must keep its stream open (cute.external_stream).
 ---@param handle integer
 ---@return any? stream
 ---@return string? message
@@ -117,7 +117,8 @@ function Gpu:info() end
 ---@param cubin string
 ---@param name string
 ---@param parameters? integer number of its parameters, if known
----@param level? integer of the driver's optimisations of PTX, 0 to 4 (4)
+---@param level? integer level of the driver's optimisation of PTX, 0 to 4; 4
+---when absent
 ---@return cute.GpuFunction
 function Gpu:load(cubin, name, parameters, level) end
 

@@ -31,13 +31,13 @@ local cute = {}
 ---     l(3, cute._)  --> ((8,8)):((1,64))
 ---@class cute.Layout
 ---@field shape cute.Tuple its extents
----@field stride cute.Tuple its strides; none if values go through another
----layout
+---@field stride cute.Tuple its strides; a composed layout, A o offset o B, has
+---none
 ---@field offset cute.Tuple the offset of a composed layout, else 0
----@field swizzle cute.Swizzle? the swizzle, if the left side is one swizzle
----@field inner cute.Swizzle|cute.Layout|function|nil left side, if composed
----@field outer cute.Layout right side if composed, else the layout itself
----@field is_composed boolean true if values go through a left side
+---@field swizzle cute.Swizzle? A of a composed layout, if A is a swizzle
+---@field inner cute.Swizzle|cute.Layout|function|nil A of a composed layout
+---@field outer cute.Layout B of a composed layout, else the layout itself
+---@field is_composed boolean true for a composed layout
 ---@overload fun(...: cute.Coord): any
 local Layout = {}
 
@@ -49,8 +49,8 @@ local Layout = {}
 ---@return boolean
 function Layout:equals(other) end
 
----Returns a copy to pass to kernels. Its extents are dynamic, and so are its
----strides, except that of the leading mode.
+---Returns a copy to pass to kernels. Its extents are dynamic (known at the
+---launch), and so are its strides, except that of the leading mode.
 ---@param opts? {leading_dim: integer, divisibility: any} the leading mode; a
 ---divisor of the extents, for all or by mode
 ---@return cute.Layout
@@ -249,8 +249,8 @@ function cute.depth(x, ...) end
 function cute.shape(x, ...) end
 
 ---Returns the strides, or the strides of the mode at a path. Raises
----[inadmissible] for a layout whose values go through another layout, because
----it has no strides.
+---[inadmissible] for a composed layout, A o offset o B, because it has no
+---strides.
 ---
 ---     cute.stride(cute.layout "(8,(8,8)):(8,(1,64))", 1)  --> (1,64)
 ---@param x cute.Shaped
@@ -357,8 +357,8 @@ function cute.idx2crd(idx, shape, stride) end
 ---@return cute.Tuple
 function cute.crd2crd(coord, src, dst) end
 
----Returns the next coordinate in colexicographic order. After the last
----coordinate it returns (0,..,0,n), where n is the extent of the last mode.
+---Returns the coordinate that follows in colexicographic order. After the last
+---coordinate, returns (0,..,0,n), where n is the extent of the last mode.
 ---
 ---     cute.increment_coord({3, 1}, {4, 6})  --> (0,2)
 ---@param coord cute.Tuple
@@ -395,9 +395,9 @@ function cute.get_flat_coord(layout, offset) end
 ---@return cute.Int
 function cute.get_1d_coord(layout, offset) end
 
----Returns the modes of a layout, tensor or tuple that `cute._` in a coordinate
----keeps. For a layout, the offset that the other entries of the coordinate give
----is dropped. The two arguments may be in either order.
+---Returns those modes of a layout, tensor or tuple for which the coordinate has
+---`cute._`. For a layout, the offset of the other entries of the coordinate is
+---dropped. The two arguments may be in either order.
 ---
 ---     cute.slice_({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")
 ---     --> ((8,8)):((1,64))
@@ -408,7 +408,7 @@ function cute.slice_(src, coord) end
 
 cute.slice = cute.slice_
 
----Returns the modes that `cute._` in a coordinate does not keep. It is the
+---Returns the modes for which the coordinate does not have `cute._`. It is the
 ---complement of slice_.
 ---
 ---     cute.dice({3, cute._}, cute.layout "(8,(8,8)):(8,(1,64))")  --> (8):(8)

@@ -66,9 +66,9 @@ function cute.derivative(y, x) end
 ---@return number|cute.Value|cute.Vector
 function cute.fma(a, b, c) end
 
----Returns a where the condition is true and b elsewhere; both values are
----computed. Vectors are selected element by element. If a and b are plain
----numbers, they take the type of the value with which the result is combined,
+---Returns a where the condition is true and b elsewhere. Both values are
+---computed. For vectors, selects element by element. If a and b are plain
+---numbers, their type is that of the value with which the result is combined,
 ---else i32 or f32.
 ---
 ---     cute.where(true, 1, 2)  --> 1
@@ -396,8 +396,9 @@ function cute.cbrt(x, opts) end
 ---@return number|cute.Value|cute.Vector
 function cute.pow(x, y, opts) end
 
----Returns the angle, in radians, of the point with abscissa x and ordinate y,
----in the right quadrant. Its tangent is y / x.
+---Returns the angle, in radians, of the point with ordinate x and abscissa y,
+---the argument order of C's atan2. Its tangent is x / y; the signs of x and y
+---determine the quadrant.
 ---
 ---     cute.atan2(0, 1)  --> 0.0
 ---@param x number|cute.Value|cute.Vector

@@ -139,9 +139,9 @@ cute.nvgpu.LoadCacheMode = cute.nvgpu.cpasync.LoadCacheMode
 ---The fields that a tiled MMA can set: `tiled_mma:set(field, value)`.
 ---@class cute.nvgpu.tcgen05.Field
 ---@field ACCUMULATE string whether products add to their accumulators
----@field SFA string the scale factors of A for one instruction: a pointer to
----the first, in tensor memory
----@field SFB string those of B
+---@field SFA string pointer to the first scale factor of A, in tensor memory,
+---for one instruction
+---@field SFB string the same for B
 
 ---Says whether a load packs two 16-bit values into a register.
 ---@class cute.nvgpu.tcgen05.Pack
@@ -244,8 +244,8 @@ function cute.nvgpu.tcgen05.St16x32bx2Op(repeats, unpack) end
 -- cute.pipeline
 ---------------------------------------------------------------------------
 
----Kinds of agents of cute.pipeline: they say which threads arrive at a barrier
----or synchronize.
+---Kinds of agents of cute.pipeline. An agent is the group of threads that
+---arrives at a barrier, or that synchronizes.
 ---@class cute.pipeline.Agent
 ---@field Thread string each thread
 ---@field Warp string one lane of each warp
@@ -265,13 +265,13 @@ function cute.nvgpu.tcgen05.St16x32bx2Op(repeats, unpack) end
 -- cute.utils
 ---------------------------------------------------------------------------
 
----The memory in which tensor maps are changed.
+---Says where a kernel changes a tensor map.
 ---@class cute.utils.TensorMapUpdateMode
 ---@field GMEM string in global memory
 ---@field SMEM string in shared memory, and copied from there
 
----The layouts of a matrix, by its contiguous mode. from_tensor returns the
----value for a tensor. The values have methods for operands and results.
+---The layouts of a matrix, named by its contiguous mode. from_tensor returns
+---the value for a tensor. The values have methods for operands and results.
 ---@class cute.utils.LayoutEnum
 ---@field ROW_MAJOR cute.LayoutEnum last mode contiguous
 ---@field COL_MAJOR cute.LayoutEnum first mode contiguous

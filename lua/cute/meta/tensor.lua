@@ -13,7 +13,7 @@ local cute = {}
 ---An element type. Functions also accept its name: "f32".
 ---@class cute.DType
 ---@field bits integer width of an element in bits
----@field width integer the same, under the Python DSL's name
+---@field width integer the same as bits, under the Python DSL's name
 ---@field name string "f32", "bf16", ...
 ---@field is_float boolean true for floats
 ---@field is_integer boolean true for integers
@@ -216,12 +216,12 @@ function cute.from_bits(dtype, bits) end
 ---@field stride cute.Tuple the layout's strides
 ---@field layout cute.Layout coordinates to offsets, in elements
 ---@field element_type cute.DType element type
----@field dtype cute.DType the same
+---@field dtype cute.DType the same as element_type
 ---@field memspace "host"|"gmem"|"smem"|"rmem"|"coord" memory space of its data
 ---@field alignment integer known alignment of its address, in bytes
----@field address integer address of its first element, for cute.make_ptr; not
----for tensors made in a kernel
----@field iterator cute.Tensor its first element alone; `+ n` moves an iterator
+---@field address integer address of its first element, for cute.make_ptr;
+---absent for tensors made in a kernel
+---@field iterator cute.Tensor pointer to its first element; `+ n` moves it
 ---@field device "host"|"gpu"|string|nil device of its data; "gpu:1": the second
 ---@operator add(cute.Int|cute.Tensor): cute.Tensor
 ---@operator sub(number|cute.Tensor): cute.Tensor
@@ -231,15 +231,16 @@ function cute.from_bits(dtype, bits) end
 ---@overload fun(...: cute.Coord): any
 local Tensor = {}
 
----The device of a new tensor, and options for random values.
+---Where a new tensor is placed, and the seed of random values.
 ---@class cute.Place
 ---@field device? string|table "host" (the default), "gpu", "gpu:1", a device
 ---@field pinned? boolean page-locked host memory, for asynchronous copies
 ---@field seed? integer seed of rand, randn and randint; else that of
 ---cute.manual_seed
 
----Makes a view of memory, or of coordinates from an origin, under a layout or
----shape. Raises [shape-mismatch] if the layout reaches beyond the memory.
+---Makes a view of memory under a layout or shape, or a tensor of coordinates
+---that start at an origin. Raises [shape-mismatch] if the layout reaches beyond
+---the memory.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     cute.make_tensor(t.iterator + 6, 6)  --> ptr[f32,host]+6 o 6:1
@@ -250,9 +251,9 @@ local Tensor = {}
 ---@return cute.Tensor
 function cute.make_tensor(iterator, layout) end
 
----Makes a tensor of coordinates: its element at coordinate c is c itself. If it
----is tiled like the data, it gives the position of each element. Predicates are
----computed from these positions.
+---Makes a tensor of coordinates: its element at coordinate c is c itself. Tile
+---it like the data to get the position of each element. Predicates are computed
+---from these positions.
 ---
 ---     c = cute.make_identity_tensor({4, 6})
 ---     c(2, 3)  --> (2,3)
@@ -463,9 +464,9 @@ function cute.from_dlpack(pointer, opts) end
 -- Tensors: parts and copies of memory
 ---------------------------------------------------------------------------
 
----Returns the tile of a tensor at a tile coordinate. If an entry of the
----coordinate is `cute._`, the result has an additional last mode, which counts
----the tiles along that mode.
+---Returns the tile of a tensor at a tile coordinate. For each `cute._` in the
+---coordinate, the result has an additional last mode, which iterates over the
+---tiles along the mode of this entry.
 ---
 ---     t = cute.zeros({4, 6}, cute.f32)
 ---     cute.local_tile(t, {2, 3}, {1, 0})
@@ -491,14 +492,14 @@ function cute.local_tile(tensor, tiler, coord, proj) end
 ---@return cute.Tensor
 function cute.inner_partition(tensor, tiler, coord, proj) end
 
----Returns the element at a coordinate of each tile. The result has one mode for
----each mode of the tensor, which counts the tiles.
+---Returns a tensor of the elements at `coord` of all tiles. Mode i of the
+---result iterates over the tiles along mode i of the tensor.
 ---
 ---     cute.outer_partition(cute.zeros({4, 6}, cute.f32), {2, 3}, {1, 0})
 ---     --> ptr[f32,host]+6 o (2,2):(12,3)
 ---@param tensor cute.Tensor
 ---@param tiler cute.Tiler
----@param coord cute.Coord
+---@param coord cute.Coord a position in each tile
 ---@return cute.Tensor
 function cute.outer_partition(tensor, tiler, coord) end
 
@@ -510,7 +511,7 @@ function cute.outer_partition(tensor, tiler, coord) end
 ---     --> ptr[f32,host]+7 o (2,2):(12,3)
 ---@param tensor cute.Tensor
 ---@param threads cute.Layout|cute.Tuple arrangement of threads in a tile
----@param index cute.Int the thread
+---@param index cute.Int number of the thread in the arrangement
 ---@param proj? table selects modes of threads: 1 keeps one, cute.X drops it
 ---@return cute.Tensor
 function cute.local_partition(tensor, threads, index, proj) end
@@ -528,9 +529,9 @@ function cute.recast_tensor(tensor, dtype) end
 cute.recast = cute.recast_tensor
 
 ---Returns the tensor itself, and declares that the kernel intentionally reads
----or stores only a part of it. The simulator then writes no note about elements
----of this argument that the launch never reads or stores, or about elements of
----this shared tensor or fragment that nothing reads.
+---or stores only a part of it. For an argument, the simulator then writes no
+---note about elements that the launch never reads or stores. For a shared
+---tensor or a fragment, it writes none about elements that nothing reads.
 ---
 ---     cute.partial_ok(mK)      -- the window hides the first keys
 ---@param tensor cute.Tensor an argument, a shared tensor or registers
@@ -618,16 +619,16 @@ function Tensor:load() end
 function Tensor:store(vector) end
 
 ---Returns the tensor itself if it is on this device. Otherwise copies its
----memory, and returns a view of the copy with the same layout, alignment and
----dynamic modes. With a stream the copy is only queued, and a copy to the host
----uses page-locked memory.
+---memory, and returns a view of the copy with the tensor's layout, alignment
+---and dynamic modes. With a stream the copy is only queued, and a copy to the
+---host uses page-locked memory.
 ---@param device string|table "host", "gpu", "gpu:1", a device of cute.device
 ---@param opts? {stream: any}
 ---@return cute.Tensor
 function Tensor:to(device, opts) end
 
----Copies the tensor's memory on the same device and returns the same view of
----the copy.
+---Copies the tensor's memory on its device. Returns a tensor with the same
+---layout on the copy.
 ---
 ---     t = cute.zeros({4}, cute.f32)
 ---     u = t:clone()
@@ -688,7 +689,7 @@ function Tensor:mark_compact_shape_dynamic(opts) end
 ---@class cute.Vector
 ---@field shape cute.Tuple its extents
 ---@field dtype cute.DType element type
----@field element_type cute.DType the same
+---@field element_type cute.DType the same as dtype
 local Vector = {}
 
 ---Converts every element. Conversions to floats round to nearest even; 8-bit
@@ -705,8 +706,8 @@ function Vector:to(dtype) end
 function Vector:bitcast(dtype) end
 
 ---Reduces the vector's elements, in order, beginning with init. A profile such
----as `{_, 1}` keeps the modes marked `_`, at any depth. With `keep`, the other
----modes remain, too, with extent 1.
+---as `{_, 1}` keeps the modes marked `_`, at any depth, and reduces the others.
+---With `keep`, the others remain with extent 1.
 ---
 ---     k = cute.kernel(function(x, y) y[0] = x:load():reduce("add", 0.0) end)
 ---     x, y = cute.ones({8}, cute.f32), cute.zeros({1}, cute.f32)
@@ -838,15 +839,15 @@ function Buffer:list(at, n) end
 ---@return cute.Buffer self
 function Buffer:set_bytes(bytes, at) end
 
----Returns a transposed copy of a row-major matrix, in which columns of the
----matrix are contiguous.
+---Returns a transposed copy of a row-major matrix: elements of one column of
+---the matrix are contiguous in the copy.
 ---@param rows integer
 ---@param columns integer
 ---@return cute.Buffer
 function Buffer:transpose(rows, columns) end
 
----Sets the lowest `bits` bits of every f32 to 0. With 13 bits, the values are
----those that tensor cores read as tf32.
+---Sets the lowest `bits` bits of every f32 to 0. With 13 bits, the results are
+---the values that tensor cores read as tf32.
 ---@param bits integer
 ---@return cute.Buffer self
 function Buffer:cut(bits) end

@@ -11,10 +11,10 @@ local cute = {}
 -- Layouts: tiles
 ---------------------------------------------------------------------------
 
----Splits a layout into (tile,rest). A layout as tiler splits the layout as a
----whole, a tuple splits mode by mode. If a tile does not divide an extent, the
----number of tiles is rounded up. Raises [inadmissible] if elements would be
----lost.
+---Splits a layout into (tile,rest). If the tiler is a layout, it splits the
+---layout as a whole; a tuple splits mode by mode. If a tile does not divide an
+---extent, the number of tiles is rounded up. Raises [inadmissible] if elements
+---would be lost.
 ---
 ---     cute.logical_divide(cute.layout "(8,12):(12,1)", {4, 3})
 ---     --> ((4,2),(3,4)):((12,48),(1,3))
@@ -52,8 +52,9 @@ function cute.tiled_divide(layout, tiler) end
 function cute.flat_divide(layout, tiler) end
 
 ---Repeats the layout, side by side in memory, once for each element of the
----tiler: (layout,copies). If the tiler has stride 0, all copies are at the same
----offsets. Raises [inadmissible] if no layout describes the copies.
+---tiler. The result is (layout,copies). If the tiler has stride 0, all copies
+---are at the same offsets. Raises [inadmissible] if no layout describes the
+---copies.
 ---
 ---     cute.logical_product(cute.layout "(2,2):(2,1)", cute.layout "6:1")
 ---     --> ((2,2),6):((2,1),4)
@@ -110,8 +111,8 @@ function cute.blocked_product(layout, t) end
 ---@return cute.Shaped
 function cute.raked_product(layout, t) end
 
----Reorders the modes of a logical divide or product into the order that
----zipped_divide returns.
+---Changes the order of the modes of a logical divide or product into that of
+---zipped_divide: ((tile modes),(rest modes)).
 ---
 ---     cute.tile_unzip(cute.layout "((4,2),(3,4)):((12,48),(1,3))", {4, 3})
 ---     --> ((4,3),(2,4)):((12,1),(48,3))
@@ -121,8 +122,8 @@ function cute.raked_product(layout, t) end
 function cute.tile_unzip(layout, tiler) end
 
 ---Repeats a block, consecutively in memory, to fill a shape. If the block has a
----swizzle, the result has it, too. Modes of equal order overlap; then a note is
----written on standard error.
+---swizzle, the result has it, too. If the order has equal entries, modes
+---overlap, and a note is written on standard error.
 ---
 ---     cute.tile_to_shape(cute.layout "(2,2):(2,1)", {4, 6})
 ---     --> ((2,2),(2,3)):((2,4),(1,8))
@@ -193,7 +194,7 @@ function cute.recast_layout(new, old, layout) end
 ---@operator add(cute.Basis|table): table
 
 ---Makes the swizzle Sw<b,m,s>: XORs the b bits s positions above (below for
----negative s) into the b bits from position m. With two arguments, they are
+---negative s) into the b bits from position m. Without s, the two arguments are
 ---masks: the bits that are read, and the bits that are changed.
 ---
 ---     cute.make_swizzle(3, 3, 3)(72)  --> 64
@@ -253,7 +254,7 @@ function cute.ArithmeticTuple(...) end
 ---@return cute.Int
 function cute.basis_value(e) end
 
----Returns the entry of a tuple whose mode a basis names.
+---Returns the entry of tuple t at the mode that the basis e names.
 ---
 ---     cute.basis_get(cute.E(1), {4, 8})  --> 8
 ---@param e cute.Basis

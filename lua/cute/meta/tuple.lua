@@ -18,8 +18,8 @@ local cute = {}
 ---@return cute.Tuple
 function cute.product_each(t) end
 
----Returns the size of the part of a tuple that is at each leaf of the tuple
----`guide`.
+---Returns, for each leaf of the tuple `guide`, the size of the part of t at the
+---same place.
 ---
 ---     cute.product_like({2, {3, 4}}, {1, 1})  --> (2,12)
 ---@param t cute.Tuple
@@ -102,8 +102,7 @@ function cute.remove(t, i) end
 ---@return table
 function cute.tuple_cat(...) end
 
----Returns a tuple with the nesting of a profile, in which every leaf is the
----same number.
+---Returns a tuple with the nesting of a profile, all of whose leaves are x.
 ---
 ---     cute.repeat_like({1, {2, 3}}, 7)  --> (7,(7,7))
 ---@param profile cute.Tuple
@@ -119,15 +118,15 @@ function cute.repeat_like(profile, x) end
 ---@return table
 function cute.repeat_as_tuple(x, n) end
 
----Returns the basis of every leaf. These are the strides of the identity
----layout.
+---Returns a tuple with the nesting of t in which each leaf is its own basis.
+---These are the strides of the identity layout.
 ---
 ---     cute.make_basis_like({4, {2, 3}})  --> (1@0,(1@0@1,1@1@1))
 ---@param t cute.Tuple
 ---@return cute.Tuple
 function cute.make_basis_like(t) end
 
----Returns the number of the mode that equals x, or nil.
+---Returns the number, counted from 0, of the mode that equals x, or nil.
 ---
 ---     cute.find({4, 8, 2}, 8)  --> 1
 ---@param t cute.Tuple
@@ -166,7 +165,7 @@ function cute.inner_product(a, b) end
 function cute.elem_scale(a, b) end
 
 ---Divides a shape by a number or a shape, starting at the first mode. Raises
----[inadmissible] if, for some mode, neither number divides the other.
+---[inadmissible] if for some mode neither of the two numbers divides the other.
 ---
 ---     cute.shape_div({12, 6}, 24)  --> (1,3)
 ---@param a cute.Tuple
@@ -232,7 +231,7 @@ function cute.is_int_tuple(x) end
 -- Tuples: comparison
 ---------------------------------------------------------------------------
 
----Reports whether both have the same nesting.
+---Reports whether two tuples have the same nesting.
 ---
 ---     cute.congruent({1, {2, 3}}, {4, {5, 6}})  --> true
 ---@param a cute.Tuple

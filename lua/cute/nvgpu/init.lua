@@ -5,8 +5,8 @@ local sign = require "cute.lang.signature"
 
 local nvgpu = {}
 
--- Each module of cute.nvgpu is in a folder: that of the first architecture that
--- has the module's instructions.
+-- Each module of cute.nvgpu is in the folder of the first architecture that has
+-- the module's instructions.
 for part, first in pairs {cpasync = "sm90", sparse = "sm80", warp = "sm80",
                           tcgen05 = "sm100", warpgroup = "sm90"} do
   local module = require(("cute.nvgpu.%s.%s"):format(first, part))
@@ -34,7 +34,7 @@ nvgpu.LoadCacheMode = nvgpu.cpasync.LoadCacheMode
 nvgpu.StoreCacheMode = {WRITE_BACK = "wb", GLOBAL = "cg", STREAMING = "cs",
                         WRITE_THROUGH = "wt"}
 
---- Makes the operation for plain loads and stores, for cute.make_copy_atom(op,
+--- Makes the operation of plain loads and stores, for cute.make_copy_atom(op,
 -- dtype, bits).
 function nvgpu.CopyUniversalOp() return {atom = "UniversalCopy"} end
 --- CopyUniversalOp for copies from global memory to registers.
@@ -48,7 +48,7 @@ nvgpu.CopyR2SOp = nvgpu.CopyUniversalOp
 
 local FMA = {f16 = "half_t", bf16 = "bfloat16_t", f32 = "float", f64 = "double"}
 
---- Makes the MMA atom of multiply-adds of single elements.
+--- Makes the MMA atom of a scalar multiply-add: a 1x1x1 MMA by one thread.
 ---@param abacc_dtype cute.DType f16, bf16, f32 or f64
 ---@return cute.MmaAtom for cute.make_tiled_mma
 function nvgpu.MmaUniversalOp(abacc_dtype)
@@ -64,8 +64,9 @@ end
 -- TMA atoms of a GEMM's operands
 ---------------------------------------------------------------------------
 
--- Returns the layout from the elements of a CTA's partition (V,Rest...) of
--- operand `letter` to coordinates of the tensor.
+-- Returns a layout that maps the elements of a CTA's part (V,Rest...) of an
+-- operand's tile to coordinates of the tensor. `letter` names the operand: "A",
+-- "B" or "C".
 local function partition_of(tiled_mma, letter, gmem_tensor, tile)
   local whole = core.composition(
     core.make_identity_layout(gmem_tensor.shape), tile)
@@ -73,8 +74,8 @@ local function partition_of(tiled_mma, letter, gmem_tensor, tile)
 end
 
 -- Defines a function that makes a TMA atom for operand `letter` of a GEMM. i
--- and j are the operand's modes among (M,N,K). CTAs along mode `shared` of the
--- cluster (V,M,N,K) share a tile.
+-- and j say which of the tiler's extents (M,N,K) belong to the operand. CTAs
+-- along mode `shared` of the cluster (V,M,N,K) share a tile.
 local function atom_of(letter, i, j, shared)
   return function(op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma,
                   cluster_shape_vmnk)
@@ -93,10 +94,10 @@ local function atom_of(letter, i, j, shared)
   end
 end
 
---- Makes a TMA atom for operand A (M,K) of a GEMM whose MMAs have tiles of
--- mma_tiler_mnk; see cpasync.make_tiled_tma_atom. smem_layout is the layout of
--- a CTA's partition by tiled_mma, ((MMA_M,MMA_K),M,K), with or without stages.
--- For MMAs of one CTA, it may also be the layout of the tile (M,K). With a
+--- Makes a TMA atom for operand A (M,K) of a GEMM whose tile is mma_tiler_mnk;
+-- see cpasync.make_tiled_tma_atom. smem_layout is the layout of a CTA's part of
+-- A's tile by tiled_mma, ((MMA_M,MMA_K),M,K), with or without a mode of stages.
+-- If an MMA uses one CTA, it may also be the layout of the tile (M,K). With a
 -- multicast, the CTAs along N of the cluster (V,M,N,K) share a tile.
 nvgpu.make_tiled_tma_atom_A = atom_of("A", 1, 3, 3)
 --- Makes a TMA atom for operand B (N,K), like make_tiled_tma_atom_A. CTAs along
@@ -106,7 +107,8 @@ nvgpu.make_tiled_tma_atom_B = atom_of("B", 2, 3, 2)
 -- CTA writes its own tile.
 nvgpu.make_tiled_tma_atom_C = atom_of("C", 1, 2)
 
--- Reverses a list {d, h, w}, {h, w} or {w}, and applies f to each element.
+-- Returns f applied to each element of a list {d, h, w}, {h, w} or {w}, in
+-- reverse order.
 local function reversed(list, f)
   local out, n = {}, #list
   for i = 1, n do out[i] = f(n + 1 - i) end
@@ -116,8 +118,9 @@ end
 --- Makes a TMA atom for the operand (M,K) of a convolution; see
 -- cpasync.make_im2col_tma_atom. filter_trs holds the extents of the filter.
 -- Neighbouring positions of the filter are `dilation` pixels apart. The filter
--- moves by `stride` over a padded image. All lists are {d, h, w}, {h, w} or
--- {w}, by the rank of the image.
+-- moves by `stride` over an image that is padded by lower_padding and
+-- upper_padding. Each list is {d, h, w}, {h, w} or {w}, depending on the rank
+-- of the image.
 function nvgpu.make_im2col_tma_atom_A(op, gmem_tensor, smem_layout,
     mma_tiler_mnk, _, filter_trs, upper_padding_dhw, lower_padding_dhw,
     stride_dhw, dilation_dhw, cluster_shape_vmnk)

@@ -1,11 +1,13 @@
 --- Descriptors of tcgen05.mma. The instruction descriptor (32 bits) contains
--- the types, the shape and the majors. The descriptor of an operand in shared
--- memory (64 bits) contains its address and layout.
+-- the element types, the shape and the major modes of the operands. The
+-- descriptor of an operand in shared memory (64 bits) contains its address and
+-- layout.
 local core = require "cute.core"
 
 local descriptor = {}
 
--- Codes of the types of A and B. MMAs of 4-bit types use another code for e2m1.
+-- The codes of the types of A and B in the instruction descriptor. MMAs of
+-- packed 4-bit types use another code for e2m1.
 local AB = {f16 = 0, bf16 = 1, tf32 = 2, u8 = 0, i8 = 1, e4m3 = 0, e5m2 = 1,
             e2m3 = 3, e3m2 = 4, e2m1 = 5}
 local C = {f16 = 0, f32 = 1, i32 = 2}
@@ -43,10 +45,11 @@ local function common(d)
 end
 
 --- Returns the instruction descriptor of an MMA without scale factors.
----@param d table a, b, c: element types; m, n: the extents of the instruction,
--- of both CTAs for a pair; a_major, b_major: "K" or "MN", K when absent; a_neg,
--- b_neg: whether the operand is negated; saturate; sparse; max_shift: 0 to 3,
--- the largest shift of B's rows that .ws reads
+---@param d table with the fields a, b, c: element types; m, n: the extents of
+-- the instruction, for a pair of CTAs those of both together; a_major, b_major:
+-- "K" or "MN", K when absent; a_neg, b_neg: whether the operand is negated;
+-- saturate; sparse; max_shift: 0 to 3, the largest shift of B's rows that a .ws
+-- instruction reads
 ---@return integer
 function descriptor.instruction(d)
   return common(d) | bit(d.saturate, 3)
@@ -54,20 +57,21 @@ function descriptor.instruction(d)
 end
 
 --- Returns the instruction descriptor of an MMA with scale factors, whose
--- accumulators are f32. Bits 4-5 and 29-30 are 0. They select the byte of a
--- column in which the scale factors begin.
+-- accumulators are f32. Bits 4-5 and 29-30 are 0; descriptor.runtime sets them
+-- to the byte of a column in which the scale factors begin.
 ---@param d table as for descriptor.instruction, without c, saturate and
 -- max_shift; scale: type of the scale factors; packed: whether e2m1 is packed,
--- as in kinds mxf4 and mxf4nvf4; k96: whether K is 96 elements of a 4-bit type
+-- as in the kinds mxf4 and mxf4nvf4; k96: whether K is 96 elements of a 4-bit
+-- type
 ---@return integer
 function descriptor.block_scaled(d)
   return common(d) | code_of(SCALE, "scale factor", d.scale) << 23
     | bit(d.k96, 31)
 end
 
---- Adds the addresses of the scale factors in tensor memory to an instruction
--- descriptor. Bits 30-31 of an address are the position in the column. Returns
--- the 64-bit form of the descriptor, whose upper half is the 32-bit descriptor.
+--- Adds the positions of the scale factors to an instruction descriptor. These
+-- are bits 30-31 of their addresses in tensor memory: the byte of a column.
+-- Returns a 64-bit number whose upper half is the 32-bit descriptor.
 ---@param instruction integer from descriptor.block_scaled
 ---@param sfa integer address of A's scale factors in tensor memory
 ---@param sfb integer address of B's scale factors
@@ -82,8 +86,9 @@ end
 -- Shared memory
 ---------------------------------------------------------------------------
 
---- Returns the descriptor of an operand of one instruction in shared memory, at
--- address 0. tile_to_mma_shape makes canonical layouts from the results of
+--- Returns the descriptor, with address 0, of the part of an operand in shared
+-- memory that one instruction reads. The layout must be canonical;
+-- tile_to_mma_shape makes such layouts from the results of
 -- make_smem_layout_atom.
 ---@param layout cute.Layout (MN,K) of elements, with its swizzle
 ---@param bits integer width of an element
@@ -96,12 +101,14 @@ function descriptor.shared(layout, bits, major)
   return core.umma_descriptor("make_umma_smem_desc", l, bits, major == "MN")
 end
 
---- Makes the shared-memory layout of an operand's tile for an MMA by repeating
--- a layout atom. The result is divided into the parts that instructions read.
----@param atom cute.Layout of make_smem_layout_atom
+--- Makes the shared-memory layout of an operand's tile by repeating a layout
+-- atom. The first mode of the result is the part that one MMA instruction
+-- reads.
+---@param atom cute.Layout a result of make_smem_layout_atom
 ---@param mma_tile_shape table ((MMA_MN,MMA_K),MN,K,Rest...), such as
 -- tiled_mma:partition_shape_A(tile)
----@param order? table order of the tile's modes, as in cute.tile_to_shape
+---@param order? table the order in which modes are filled, as in
+-- cute.tile_to_shape
 ---@return cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...)
 function descriptor.tile_to_mma_shape(atom, mma_tile_shape, order)
   local first = core.get(mma_tile_shape, 0)
@@ -117,8 +124,8 @@ function descriptor.tile_to_mma_shape(atom, mma_tile_shape, order)
     {core.size(core.get(first, 0)), core.size(core.get(first, 1))})
 end
 
---- Returns the layout of the descriptors of a tile. Its offsets are in units of
--- 16 bytes.
+--- Returns the layout of the descriptors of a tile, one for each instruction's
+-- part. Its offsets are in units of 16 bytes.
 ---@param layout cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...) of elements
 ---@param bits integer width of an element
 ---@return cute.Layout (1,MN,K,Rest...)

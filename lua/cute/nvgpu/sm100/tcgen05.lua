@@ -49,11 +49,12 @@ tcgen05.SparseMetadataFormat = enum "TID"
 tcgen05.Field = enum "ACCUMULATE SFA SFB"
 tcgen05.Pack = enum "NONE PACK_16b_IN_32b"
 tcgen05.Unpack = enum "NONE UNPACK_32b_IN_16b"
---- The number of times that a copy repeats its shape along the columns.
+--- The number of times that a copy repeats its shape (lanes x bits) along the
+-- columns.
 tcgen05.Repetition = {x1 = 1, x2 = 2, x4 = 4, x8 = 8, x16 = 16, x32 = 32,
                       x64 = 64, x128 = 128}
---- The kinds of canonical layouts, as for wgmma. SW128_32B swizzles granules of
--- 32 bytes, for MN-major tf32.
+--- The kinds of canonical layouts, as for wgmma. SW128_32B swizzles units of 32
+-- bytes, for MN-major tf32.
 tcgen05.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
   MN_SW128_32B K_INTER K_SW32 K_SW64 K_SW128]]
 
@@ -72,12 +73,12 @@ function tcgen05.make_smem_layout_atom(kind, element_type)
 end
 
 --- Returns the smallest tile of a canonical layout of a sparse operand in
--- shared memory, for tile_to_mma_shape. Its swizzle counts elements of the
--- dense operand.
+-- shared memory, for tile_to_mma_shape. The swizzle of the result counts
+-- elements of the dense operand.
 ---@param kind string from SmemLayoutAtomKind, such as "K_SW128"
 ---@param element_type cute.DType
----@param sparsity? integer elements of the dense operand for a stored one, 2
--- when absent
+---@param sparsity? integer number of dense elements for each stored one, 2 when
+-- absent
 ---@return cute.Layout
 function tcgen05.make_sparse_smem_layout_atom(kind, element_type, sparsity)
   sparsity = sparsity or 2
@@ -96,12 +97,14 @@ function tcgen05.make_sparse_smem_layout_atom(kind, element_type, sparsity)
   return core.composition(sw, l)
 end
 
---- Makes the shared-memory layout of an operand's tile for an MMA by repeating
--- a layout atom. The result is divided into the parts that instructions read.
----@param atom cute.Layout of make_smem_layout_atom
+--- Makes the shared-memory layout of an operand's tile by repeating a layout
+-- atom. The first mode of the result is the part that one MMA instruction
+-- reads.
+---@param atom cute.Layout a result of make_smem_layout_atom
 ---@param mma_tile_shape table ((MMA_MN,MMA_K),MN,K,Rest...), such as
 -- tiled_mma:partition_shape_A(tile)
----@param order? table order of the tile's modes, as in cute.tile_to_shape
+---@param order? table the order in which modes are filled, as in
+-- cute.tile_to_shape
 ---@return cute.Layout ((MMA_MN,MMA_K),MN,K,Rest...)
 function tcgen05.tile_to_mma_shape(atom, mma_tile_shape, order)
   local first = type(mma_tile_shape) == "table" and mma_tile_shape[1]
@@ -163,8 +166,8 @@ local function check_source(op, cta_group, a_src)
   end
 end
 
--- Raises an error for A of 6 or 4 bits in tensor memory. PTX does not document
--- which bits of a byte hold such an element.
+-- Raises an error if elements of A have 6 or 4 bits and are in tensor memory.
+-- PTX does not document which bits of a byte hold such an element.
 local function check_bytes(op, a_src, a)
   if a_src == "TMEM" and a ~= CUTE.e4m3 and a ~= CUTE.e5m2 then
     refuse(op, "A of %s must come from SMEM", a)
@@ -172,8 +175,9 @@ local function check_bytes(op, a_src, a)
 end
 
 -- Makes the MMA atom of a family of names, such as "F16BF16". extents_: the
--- function that checks an instruction's shape. vs: the text of the block size
--- in the name, such as "16,". form: "_SPARSE", or "" when absent.
+-- function that checks an instruction's shape. vs: the block size of the scale
+-- factors as the name contains it, such as "16,". form: "_SPARSE", or nil for a
+-- dense A.
 local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
                     b_major, extents_, vs, form)
   cta_group, a_src = cta_group or 1, a_src or "SMEM"
@@ -192,9 +196,9 @@ local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
     or "TS", form or "", types, m, n, vs or "", a_major or "K", b_major or "K"))
 end
 
---- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32, or for f16
--- also f16. With CtaGroup.TWO, M is 128 or 256, and each CTA of the pair has
--- half of A's rows and half of B's.
+--- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32; with operands
+-- of f16 also f16. With CtaGroup.TWO, M is 128 or 256, and each CTA of the pair
+-- has half of A's rows and half of B's.
 ---@param ab_dtype cute.DType
 ---@param acc_dtype cute.DType
 ---@param instruction_shape integer[] {64 or 128, N, 16}
@@ -266,8 +270,8 @@ function tcgen05.MmaI8Op(ab_dtype, instruction_shape, cta_group, a_src,
               instruction_shape, cta_group, a_src, a_major_mode, b_major_mode)
 end
 
--- Checks the shape (M,N,K) of an MMA with 128 rows of each CTA. For a pair of
--- CTAs, M may be 256 or `least`. Returns M and N.
+-- Checks the shape (M,N,K) of an MMA whose CTAs compute 128 rows each. For a
+-- pair of CTAs, M is 256, or also `least` if given. Returns M and N.
 local function wide_extents(op, shape, k, cta_group, least)
   local m, n, pair = shape[1], shape[2], cta_group == 2
   local step = pair and 16 or 8
@@ -286,7 +290,7 @@ local function scaled_extents(op, shape, k, cta_group)
   return wide_extents(op, shape, k, cta_group, 128)
 end
 
--- Makes an MMA with a sparse A, for types whose metadata can only have the
+-- Makes an MMA with a sparse A. The metadata of these types can only have the
 -- format TID.
 local function sparse(op, family, types, k, shape, cta_group, a_src, a_major,
                       b_major, metadata)
@@ -339,7 +343,8 @@ function tcgen05.MmaFP8SparseOp(ab_dtype, acc_dtype, instruction_shape,
                 b_major_mode, sparse_metadata_format)
 end
 
--- Makes an MMA with scale factors of type sf. vs is the same as for `atom`.
+-- Makes an MMA with scale factors of type `sf`. The block size `vs` is passed
+-- to `atom`.
 local function scaled(op, family, types, sf, k, shape, cta_group, a_src,
                       a_major, b_major, vs)
   return atom(op, family, ("%s,float,float_%s_t"):format(types, sf), k, shape,
@@ -392,8 +397,8 @@ function tcgen05.MmaMXF4Op(instruction_shape, cta_group, a_src)
                 cta_group, a_src, "K", "K", "32,")
 end
 
---- Makes an MMA like MmaMXF4Op, but 16 elements share a scale factor: of e4m3
--- without sign, which is NVFP4, or of ue8m0.
+--- Makes an MMA like MmaMXF4Op, but with one scale factor for 16 elements. The
+-- factors are e4m3 without sign (this is NVFP4), or ue8m0.
 ---@param sf_dtype cute.DType e4m3 or ue8m0
 ---@param instruction_shape integer[] {128, N, 64}
 ---@param cta_group? integer from CtaGroup, ONE when absent
@@ -411,7 +416,7 @@ end
 -- thread issued so far have completed. mask selects the blocks of the cluster
 -- whose mbarriers count the arrival.
 ---@param mbar_ptr table pointer to an i64 in shared memory
----@param mask? any integer, this block alone when absent
+---@param mask? any an integer; only this block when absent
 ---@param cta_group? integer from CtaGroup
 function tcgen05.commit(mbar_ptr, mask, cta_group)
   core.umma_commit(mbar_ptr, mask, cta_group == 2)
@@ -421,8 +426,8 @@ end
 -- Copies
 ---------------------------------------------------------------------------
 
--- Defines a function that makes the operation of a load or store. The name of a
--- copy atom is made from this operation. lanes, bits: the shape of the copy.
+-- Defines a function that makes the operation of a load or store. A copy atom
+-- is then made from this operation. lanes, bits: the shape of the copy.
 local function copy_op(store, lanes, bits, name)
   local most = lanes == 16 and bits > 32 and 8192 or 4096
   return function(repeats, pack)
@@ -471,8 +476,8 @@ function tcgen05.is_tmem_store(atom_)
   return (name_of(atom_) or ""):find "TMEM_STORE" ~= nil
 end
 
---- Returns the shape of a copy of tensor memory: lanes, bits, repetitions, and
--- whether it packs two 16-bit values into a register ("NONE": it does not).
+--- Returns the shape of a copy of tensor memory (lanes, bits, repetitions).
+-- `pack` is "NONE" unless the copy packs two 16-bit values into a register.
 ---@return integer lanes, integer bits, integer repetitions, string pack
 function tcgen05.get_tmem_copy_properties(atom_)
   local lanes, bits, times, pack =
@@ -485,9 +490,9 @@ function tcgen05.get_tmem_copy_properties(atom_)
     pack == "" and "NONE" or "PACK_16b_IN_32b"
 end
 
---- Makes a tiled copy by four warps of a tensor in tensor memory, such as an
--- accumulator (128,N). Its tile has the 128 lanes (64 for atoms of 16 lanes)
--- and the columns of one instruction.
+--- Makes a tiled copy of a tensor in tensor memory, such as an accumulator
+-- (128,N), by four warps. The tile of the copy consists of all 128 lanes (64
+-- for atoms of 16 lanes) and of the columns of one instruction.
 ---@param copy_atom cute.CopyAtom of an operation such as Ld32x32bOp
 ---@param tmem_tensor cute.Tensor|cute.Layout
 ---@return cute.TiledCopy of 128 threads
@@ -511,9 +516,9 @@ end
 -- Copies from shared to tensor memory
 ---------------------------------------------------------------------------
 
--- Defines a function that makes an operation of tcgen05.cp. The name of a copy
--- atom is made from this operation. factor: the number of windows of 32 lanes
--- to which each value is copied.
+-- Defines a function that makes an operation of tcgen05.cp. A copy atom is then
+-- made from this operation. `factor` says how often each value is copied, each
+-- time to another group of 32 lanes.
 local function cp_op(name, shape, factor)
   return function(cta_group)
     check_source(name, cta_group, "SMEM")
@@ -522,30 +527,31 @@ local function cp_op(name, shape, factor)
   end
 end
 
---- Makes the operation that copies 128 lanes of 256 bits. As for all copies of
--- tcgen05.cp, one thread calls cute.copy, and a commit follows. cta_group: from
--- CtaGroup.
+--- Makes the operation that copies 128 lanes of 256 bits from shared to tensor
+-- memory. As for all copies of tcgen05.cp, one thread calls cute.copy, and
+-- tcgen05.commit follows. cta_group: from CtaGroup.
 tcgen05.Cp128x256bOp = cp_op("Cp128x256bOp", "128dp256bit", 1)
 --- Makes the operation that copies 128 lanes of 128 bits.
 tcgen05.Cp128x128bOp = cp_op("Cp128x128bOp", "128dp128bit", 1)
 --- Makes the operation that copies 4 lanes of 256 bits: lanes 0, 32, 64 and 96
 -- of a tensor of 128 lanes.
 tcgen05.Cp4x256bOp = cp_op("Cp4x256bOp", "4dp256bit", 1)
---- Makes the operation that copies 32 lanes of 128 bits to each of the 4
--- windows of 32 lanes.
+--- Makes the operation that copies 32 lanes of 128 bits four times, so that
+-- every warp's 32 lanes of tensor memory have a copy.
 tcgen05.Cp4x32x128bOp = cp_op("Cp4x32x128bOp", "4x32dp128bit", 4)
---- Makes the operation that copies 64 lanes of 128 bits: the first 32 to
--- windows 0 and 2 of lanes, the others to windows 1 and 3.
+--- Makes the operation that copies 64 lanes of 128 bits twice: the first 32
+-- lanes to those of warps 0 and 2, the others to those of warps 1 and 3.
 tcgen05.Cp2x64x128b0213Op = cp_op("Cp2x64x128b0213Op", "2x64dp128bitlw0213", 2)
---- Makes the operation that copies 64 lanes of 128 bits: the first 32 to
--- windows 0 and 1 of lanes, the others to windows 2 and 3.
+--- Makes the operation that copies 64 lanes of 128 bits twice: the first 32
+-- lanes to those of warps 0 and 1, the others to those of warps 2 and 3.
 tcgen05.Cp2x64x128b0123Op = cp_op("Cp2x64x128b0123Op", "2x64dp128bitlw0123", 2)
 
---- Makes a tiled copy of shared memory to a tensor in tensor memory, by one
--- thread. Modes of the tensor with stride 0 are removed first.
+--- Makes a tiled copy, by one thread, from shared memory to a tensor in tensor
+-- memory. First removes the modes of the tensor that have stride 0.
 ---@param copy_atom cute.CopyAtom of an operation such as Cp4x32x128bOp
 ---@param tmem_tensor cute.Tensor
----@return cute.TiledCopy of 1 thread; of 2, which copy the same, for a pair
+---@return cute.TiledCopy of 1 thread; for a pair of CTAs of 2, which copy the
+-- same
 function tcgen05.make_s2t_copy(copy_atom, tmem_tensor)
   if not name_of(copy_atom):find "UTCCP" then
     refuse("make_s2t_copy", "%s does not copy shared to tensor memory",
@@ -558,12 +564,12 @@ function tcgen05.make_s2t_copy(copy_atom, tmem_tensor)
     core.filter_zeros(tmem_tensor.layout))
 end
 
--- Returns the layout of the source of one instruction: from (row, element of
--- the row) to the index of the value. layout_tmem of the atom has modes for
--- rows, for the bits of a row, and further modes. A further mode adds rows,
--- unless the source's offset along it is 0; then it describes copies. For a
--- copy of 4 lanes, the layout has values for all 128 lanes, but the copy writes
--- only every 32nd lane.
+-- Returns the layout of an instruction's source. It maps (row, element of the
+-- row) to the index of the value. The atom's layout_tmem has a mode for rows, a
+-- mode for the bits of a row, and further modes. A further mode with source
+-- offset 0 describes copies of the same rows; any other further mode adds rows.
+-- For a copy of 4 lanes, the layout has values for all 128 lanes, but the copy
+-- writes only every 32nd lane.
 local function source_rows(copy_atom)
   local op = core.make_copy_atom(copy_atom.name, core.b1)
   local src, to = core.get(op.layout_src_tv, 1), op.layout_tmem
@@ -580,11 +586,13 @@ local function source_rows(copy_atom)
   return core.make_layout({shape, per}, {stride, n})
 end
 
---- Makes the descriptors of a copy's source in shared memory for cute.copy. An
--- instruction reads 4 to 128 rows of 16 or 32 bytes, whose layout
--- must be canonical: groups of 8 rows with 16 bytes of each, or a swizzle.
----@param tiled_copy cute.TiledCopy of make_s2t_copy
----@param smem_partition cute.Tensor (V,Rest...) of its partition_S
+--- Makes descriptors of a copy's source in shared memory, for cute.copy. An
+-- instruction reads 4 to 128 rows of 16 or 32 bytes. Their layout must be
+-- canonical: either a swizzle, or groups of 8 rows with 16 contiguous bytes of
+-- each row.
+---@param tiled_copy cute.TiledCopy a result of make_s2t_copy
+---@param smem_partition cute.Tensor (V,Rest...), a result of tiled_copy's
+-- partition_S
 ---@return cute.Tensor of descriptors (1,Rest...)
 function tcgen05.get_s2t_smem_desc_tensor(tiled_copy, smem_partition)
   local name = "get_s2t_smem_desc_tensor"
@@ -600,14 +608,14 @@ function tcgen05.get_s2t_smem_desc_tensor(tiled_copy, smem_partition)
     smem_partition.iterator, core.replace(plain, 0, v)), false)
 end
 
---- Moves 8 columns of 32 lanes of tensor memory by one lane: the values of lane
--- r to lane r + 1 (tcgen05.shift of sm_100a, sm_103a and sm_110a). The first
--- lane keeps its values. One thread issues the shift. The tensor cores execute
--- it after MMAs that the thread issued before, and before later MMAs.
+--- Moves 8 columns of 32 lanes of tensor memory by one lane (tcgen05.shift of
+-- sm_100a, sm_103a and sm_110a). Lane r + 1 gets the values of lane r; the
+-- first lane keeps its values. One thread issues the shift. The tensor cores
+-- execute it after MMAs that the thread issued before, and before later MMAs.
 ---@param tmem_ptr cute.Tensor pointer to the first column, at a lane that is
 -- a multiple of 32
----@param cta_group? integer from CtaGroup, ONE when absent; for TWO, those of
--- both CTAs of a pair move
+---@param cta_group? integer from CtaGroup, ONE when absent; for TWO, the
+-- columns of both CTAs of a pair move
 function tcgen05.shift(tmem_ptr, cta_group)
   cta_group = cta_group or 1
   if cta_group ~= 1 and cta_group ~= 2 then
@@ -622,8 +630,9 @@ end
 -- Descriptors of shared memory
 ---------------------------------------------------------------------------
 
---- Makes the descriptor of an operand of one instruction in shared memory.
--- Canonical layouts are tile_to_mma_shape of make_smem_layout_atom.
+--- Makes the descriptor of the part of an operand in shared memory that one
+-- instruction reads. The layout must be canonical, as from tile_to_mma_shape
+-- and make_smem_layout_atom.
 ---@param src cute.Tensor pointer to shared memory, with its swizzle
 ---@param layout cute.Layout (MN,K) of elements
 ---@param major string from OperandMajorMode: the contiguous mode
@@ -643,9 +652,9 @@ function tcgen05.make_umma_smem_desc(src, layout, major, next_src)
   return core.umma_descriptors(op, "tcgen05.mma", t, major == "MN")
 end
 
---- Returns the bits of a descriptor. Of a tensor with several descriptors,
--- returns those of the first.
----@param desc cute.Tensor of make_umma_smem_desc or make_fragment_A
+--- Returns the bits of a descriptor. For a tensor of several descriptors,
+-- returns those of the first one.
+---@param desc cute.Tensor a result of make_umma_smem_desc or make_fragment_A
 ---@return cute.Value u64
 function tcgen05.smem_descriptor_to_int(desc)
   return core.descriptor_bits(desc)
@@ -653,18 +662,20 @@ end
 
 --- Makes a descriptor from its bits.
 ---@param i integer|cute.Value
----@param element_type? cute.DType of the operand, which cute.gemm checks; f16
--- when absent
+---@param element_type? cute.DType the operand's type, which cute.gemm checks;
+-- f16 when absent
 ---@return cute.Tensor of one descriptor: (1,1)
 function tcgen05.int_to_smem_descriptor(i, element_type)
   return core.descriptor_of(i, dtype_of(element_type or core.f16))
 end
 
---- Adds a mode of stride 0 to the rows of a tensor in shared memory. Its extent
--- is the number of windows of lanes to which a copy writes each value.
+--- Adds a mode of stride 0 to the rows of a tensor in shared memory, for a copy
+-- that writes each value several times (to several groups of 32 lanes). The
+-- mode's extent is the number of copies.
 ---@param op table such as Cp4x32x128bOp(1)
 ---@param smem_tensor cute.Tensor ((MN,K),Rest...)
----@return cute.Tensor (((MN,factor),K),Rest...), or the same if the factor is 1
+---@return cute.Tensor (((MN,factor),K),Rest...); smem_tensor itself if the
+-- factor is 1
 function tcgen05.append_s2t_broadcast_mode(op, smem_tensor)
   local name = "append_s2t_broadcast_mode"
   if type(op) ~= "table" or not op.broadcast_factor then

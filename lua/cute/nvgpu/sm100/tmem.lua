@@ -1,17 +1,17 @@
 --- Layouts of operands in tensor memory.
 --
--- Tensor memory has 128 lanes and 512 columns of 32 bits. A layout's offset
+-- Tensor memory has 128 lanes and 512 columns of 32 bits. An offset of a layout
 -- counts elements of its type. In addresses, neighbouring lanes are 2^16
--- columns apart, and so 2^16 * 32 / bits elements.
+-- columns apart, so they are 2^16 * 32 / bits elements apart.
 --
--- The functions take the shape of a partition ((M,N),Rest...). The elements of
--- the rest modes are placed in the columns behind those of the first mode.
+-- The functions take the shape of a partition ((M,N),Rest...). The tiles that
+-- the rest modes count are placed in the columns behind the first tile.
 local core = require "cute.core"
 
 local tmem = {}
 
 local LANES = 1 << 16  -- distance of neighbouring lanes, in columns
--- The extent of a mode that must not end: a power of two larger than tensor
+-- The extent of a mode without an end: a power of two larger than tensor
 -- memory.
 local ENDLESS = 1 << 22
 
@@ -19,7 +19,7 @@ local function refuse(what, text, ...)
   core.fail("shape-mismatch", ("%s: "):format(what) .. text:format(...))
 end
 
--- Returns M, N, and the list of the rest modes, of a partition's shape
+-- Returns M, N, and the list of the rest modes, for a partition's shape
 -- ((M,N),Rest...).
 local function split(what, shape)
   shape = core.typename(shape) == "tuple" and shape or core.shape(shape)
@@ -34,8 +34,8 @@ local function split(what, shape)
   return core.get(first, 0), core.get(first, 1), rest
 end
 
--- Returns the layout `first` with the modes `rest` appended. Element i of the
--- rest modes has the offset places(i).
+-- Appends the modes `rest` to the layout `first`. places(i) is the offset of
+-- element i of the rest modes.
 local function with_rest(first, rest, places)
   local modes = {first}
   local inside = core.make_layout(rest)
@@ -51,8 +51,8 @@ local function columns(stride) return core.make_layout({ENDLESS}, {stride}) end
 
 local function lane_stride(bits) return LANES * 32 // bits end
 
--- Maps 64 rows to lanes. The rows are divided into 4 groups of 16, one for each
--- window of 32 lanes that a warp accesses.
+-- Maps 64 rows to lanes. Rows 16 i to 16 i + 15 are in the first 16 of the 32
+-- lanes that warp i accesses.
 local function rows_of_64(lane)
   return core.make_layout({16, 4}, {lane, 32 * lane})
 end
@@ -63,12 +63,13 @@ local function of_rows(what, m, allowed)
   end
 end
 
---- Returns the layout of accumulators of one CTA. Each element occupies a
--- column, even if it is narrower than 32 bits. Two accumulators of 64 rows
--- share columns: the second one is in the lanes 16 to 31 of each warp's window.
+--- Returns the layout of one CTA's accumulators. Each element occupies a
+-- column, even if it is narrower than 32 bits. Accumulators of 64 rows use 16
+-- of the 32 lanes that a warp accesses. Two such accumulators share their
+-- columns: the second one is in the other 16 lanes.
 ---@param shape table ((64 or 128,N),Rest...)
 ---@param bits integer width of an element
----@param apart? boolean whether all accumulators have their own columns
+---@param apart? boolean whether each accumulator has columns of its own
 ---@return cute.Layout
 function tmem.accumulators(shape, bits, apart)
   local m, n, rest = split("tmem.accumulators", shape)
@@ -85,8 +86,8 @@ end
 
 --- Returns the layout of one CTA's accumulators for an instruction that uses
 -- all lanes: a .ws instruction, or an instruction of a pair of CTAs. With 64
--- rows, the columns are divided into 2 parts, and the second part is in the
--- lanes from 64 on. With 32 rows there are 4 parts, each in 32 lanes.
+-- rows, the columns are divided into 2 halves, and the second half is in the
+-- lanes from 64 on. With 32 rows there are 4 quarters, each in 32 lanes.
 ---@param shape table ((32, 64 or 128,N),Rest...)
 ---@param bits integer width of an element
 ---@return cute.Layout
@@ -105,11 +106,11 @@ function tmem.all_lanes(shape, bits)
 end
 
 --- Returns the layout of operand A, whose elements are packed in columns. In a
--- pair of CTAs, each CTA stores all 128 rows of A, even if it computes only 64
--- of them.
+-- pair of CTAs, each CTA stores 128 rows of A, even if it computes only 64 of
+-- them.
 ---@param shape table ((64 or 128,K),Rest...)
 ---@param bits integer width of an element
----@param pair? boolean
+---@param pair? boolean whether a pair of CTAs executes the MMA
 ---@return cute.Layout
 function tmem.operand(shape, bits, pair)
   local m, k, rest = split("tmem.operand", shape)
@@ -122,18 +123,18 @@ function tmem.operand(shape, bits, pair)
 end
 
 -- For each width of A's elements in bits: {n, d, half}. The metadata has n / d
--- bits for each element of K. In an interleaved layout, half a column holds the
--- metadata of `half` elements of K; without it, rows are not interleaved.
+-- bits for each element of K. With `half`, rows are interleaved, and half a
+-- column of 32 bits holds the metadata of `half` elements of K.
 local METADATA = {[32] = {2, 1, 8}, [16] = {1, 1, 16}, [8] = {1, 1},
                   [4] = {1, 2}}
 
---- Returns the layout of a sparse A's metadata. An offset counts elements of K.
--- The metadata of an element has 2 bits for tf32, half a bit for e2m1, and 1
+--- Returns the layout of a sparse A's metadata. Its offsets count elements of
+-- K. The metadata of an element has 2 bits for tf32, half a bit for e2m1, and 1
 -- bit for other types.
 ---@param shape table ((M,K),Rest...); K counts the elements of a dense row
 ---@param bits integer width of A's elements: 32, 16, 8, 4
----@param ws? boolean whether the instruction is .ws, whose rows are repeated to
--- fill the 128 lanes
+---@param ws? boolean whether the instruction is .ws, for which the rows are
+-- repeated to fill the 128 lanes
 ---@return cute.Layout
 function tmem.metadata(shape, bits, ws)
   local m, k, rest = split("tmem.metadata", shape)
@@ -162,12 +163,12 @@ function tmem.metadata(shape, bits, ws)
   return with_rest(first, rest, columns(k))
 end
 
---- Returns the layout of scale factors, which have 8 bits. A column of a lane
--- holds the factors of 4 blocks of one row. The lanes 0 to 31 hold 32 rows, and
--- the next columns hold further rows. The other lanes hold copies of these
--- values; with `halves`, the lanes from 64 on hold the second half of the rows.
+--- Returns the layout of scale factors, which have 8 bits. One column of a lane
+-- holds the factors of 4 blocks of one row. Lanes 0 to 31 hold 32 rows, and the
+-- next columns hold further rows. The other lanes hold copies of these values.
+-- With `halves`, the lanes from 64 on hold the second half of the rows instead.
 ---@param shape table ((MN,(elements of a block,blocks)),Rest...)
----@param halves? boolean B's factors for a pair of CTAs
+---@param halves? boolean whether these are B's factors for a pair of CTAs
 ---@return cute.Layout
 function tmem.scale_factors(shape, halves)
   local mn, vs, rest = split("tmem.scale_factors", shape)
@@ -192,8 +193,8 @@ function tmem.scale_factors(shape, halves)
   return with_rest(core.make_layout(all, along_k), rest, places)
 end
 
---- Returns the layout from the bits of a copy of tensor memory to bit
--- addresses. Bits are in the order of the layouts of the copy's atom.
+--- Returns the layout from the bits that an atom copies to bit addresses of
+-- tensor memory. The bits have the order of the atom's own layouts.
 -- Neighbouring lanes are 2^21 bits apart.
 ---@param name string name of the atom, such as "SM100_TMEM_LOAD_32dp32b4x"
 ---@return cute.Layout
@@ -216,8 +217,8 @@ function tmem.bits_of(name)
   return core.make_layout(row, core.make_layout(lanes, 1 << 21))
 end
 
--- Reports whether neighbouring elements of a layout are packed in one column:
--- some mode has stride 1.
+-- Reports whether neighbouring elements of a layout are packed in one column.
+-- They are if a mode has stride 1.
 local function is_dense(layout)
   local strides = core.flatten(layout).stride
   for _, d in ipairs(type(strides) == "table" and strides or {strides}) do
@@ -226,10 +227,10 @@ local function is_dense(layout)
   return false
 end
 
---- Makes a tiled copy of a tensor in tensor memory by four warps, each of which
--- copies its window of 32 lanes.
+--- Makes a tiled copy of a tensor in tensor memory by four warps. Each warp
+-- copies the 32 lanes that it can access.
 ---@param copy_atom cute.CopyAtom
----@param layout cute.Layout of the tensor
+---@param layout cute.Layout the layout of the tensor
 ---@return cute.TiledCopy of 128 threads
 function tmem.make_copy(copy_atom, layout)
   local bits, name = copy_atom.value_type.bits, copy_atom.name

@@ -1,7 +1,7 @@
 --- cute.nvgpu.sparse: matrices with the 2:4 structured sparsity of tensor
--- cores. Of every four neighbours of a row at most two are stored (tf32: one of
--- two). An MMA with a sparse A reads (M,K/2) stored elements and (M,W) words of
--- metadata, which has 16 bits for four groups of a row.
+-- cores. Of every four neighbours of a row at most two are stored (for tf32,
+-- one of two). An MMA with a sparse A reads (M,K/2) stored elements and (M,W)
+-- words of metadata. A word has 16 bits and describes four groups of a row.
 --
 --     local values, metadata = sparse.compress(A)
 --
@@ -14,16 +14,15 @@
 --     cute.autovec_copy(tCgE, tCrE)
 --     cute.gemm(mma, acc, {tCrA, tCrE}, tCrB, acc)
 --
--- If B's second mode has extent K, that of A has extent K/2 and that of the
--- metadata extent W.
+-- Here B's second mode has extent K, so that of A has extent K/2 and that of
+-- the metadata extent W.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
 local sparse = {}
 
--- Returns the positions in a group whose elements are stored. These are the
--- positions of the nonzero elements. If there are too few, the first zeros are
--- stored, too.
+-- Returns the positions in a group of the elements that are stored: the nonzero
+-- elements and, if they are too few, the first zeros.
 local function kept(A, row, first, group)
   local half, list = group // 2, {}
   for i = 0, group - 1 do

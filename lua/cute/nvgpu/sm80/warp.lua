@@ -39,8 +39,8 @@ function warp.MmaF16BF16Op(ab_dtype, acc_dtype, shape_mnk)
 end
 
 -- Defines a function that makes operations of ldmatrix or stmatrix for 8 x 8
--- matrices of 16-bit elements. load: a pattern of the atoms' names without
--- transposition; turned: one with transposition.
+-- matrices of 16-bit elements. load, turned: patterns for the atoms' names,
+-- without and with transposition.
 local function matrices(op, load, turned)
   return function(transpose, num_matrices)
     local n = num_matrices or 1

@@ -1,7 +1,7 @@
---- cute.nvgpu.cpasync: bulk copies of Hopper (sm_90). One thread starts a copy
--- and the TMA unit executes it, through a tensor map that describes the tensor
--- in global memory. The host makes an atom and a tensor of coordinates and
--- passes both to the kernel, which copies tiles with them:
+--- cute.nvgpu.cpasync: bulk copies of Hopper (sm_90). One thread starts a copy.
+-- The TMA unit executes it, using a tensor map that describes the tensor in
+-- global memory. The host makes an atom and a tensor of coordinates and passes
+-- both to the kernel, which copies tiles with them:
 --
 --     local op = cpasync.CopyBulkTensorTileG2SOp()
 --     local atom, coords = cpasync.make_tiled_tma_atom(op, A, sA_layout,
@@ -18,8 +18,8 @@
 -- Every thread that calls cute.copy issues the copy, so call it in one thread
 -- only. Elements of a tile outside the tensor are loaded as zeros and never
 -- stored; their bytes are still counted. A load signals its number of bytes to
--- its mbarrier. The thread that issues stores waits for their groups. Before a
--- store, the threads that wrote the data must call
+-- its mbarrier. A thread that issues stores waits for the bulk groups of its
+-- stores. Before a store, the threads that wrote the data must call
 -- cute.arch.fence_view_async_shared(), and a barrier must follow.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
@@ -30,7 +30,7 @@ local cpasync = {}
 -- Operations
 ---------------------------------------------------------------------------
 
--- With __closed, cute.lang.dependencies does not examine the fields.
+-- With __closed, cute.lang.dependencies does not examine an operation's fields.
 local Op = {__closed = true}
 Op.__index = Op
 function Op.__tostring(op) return op.name end
@@ -55,7 +55,7 @@ function cpasync.CopyG2SOp(cache_mode)
 end
 
 -- Makes a load by TMA. With cta_group 2 (tcgen05.CtaGroup.TWO), the mbarrier of
--- the pair's even CTA counts the bytes of the load.
+-- the even CTA in a pair of CTAs counts the bytes of the load.
 local function tma_load(name, cta_group, fields)
   cta_group = cta_group or 1
   if cta_group ~= 1 and cta_group ~= 2 then
@@ -75,8 +75,8 @@ function cpasync.CopyBulkTensorTileG2SOp(cta_group)
 end
 
 --- Makes the operation that copies boxes from global memory to the shared
--- memory of all CTAs of a mask. With CtaGroup.TWO, the mbarrier of the even CTA
--- of each pair counts the bytes.
+-- memory of several CTAs of a cluster, which a mask selects. With CtaGroup.TWO,
+-- the mbarrier of the even CTA of each pair counts the bytes.
 ---@param cta_group? integer from tcgen05.CtaGroup, ONE when absent
 function cpasync.CopyBulkTensorTileG2SMulticastOp(cta_group)
   return tma_load("CopyBulkTensorTileG2SMulticastOp", cta_group,
@@ -98,7 +98,7 @@ function cpasync.CopyBulkTensor2DGather4G2SOp(cta_group)
 end
 
 --- Makes the operation that gathers rows of a matrix to the shared memory of
--- all CTAs of a mask.
+-- several CTAs of a cluster, which a mask selects.
 ---@param cta_group? integer as for CopyBulkTensorTileG2SOp
 function cpasync.CopyBulkTensor2DGather4G2SMulticastOp(cta_group)
   return tma_load("CopyBulkTensor2DGather4G2SMulticastOp", cta_group,
@@ -142,7 +142,7 @@ function cpasync.CopyBulkG2SOp()
 end
 
 --- Makes the operation that copies contiguous runs of bytes to the shared
--- memory of all CTAs of a mask (mcast_mask).
+-- memory of several CTAs of a cluster, which a mask (mcast_mask) selects.
 function cpasync.CopyBulkG2SMulticastOp()
   return op_of {name = "CopyBulkG2SMulticastOp", runs = "G2S",
                 multicast = true}
@@ -170,7 +170,7 @@ function cpasync.CopyBulkTensorIm2ColG2SMulticastOp(cta_group)
 end
 
 --- Makes the operation that stores pixels of a result to an image. It is the
--- inverse of the load for a filter with one position.
+-- inverse of an im2col load whose filter has one position.
 function cpasync.CopyBulkTensorIm2ColS2GOp()
   return op_of {name = "CopyBulkTensorIm2ColS2GOp", im2col = true,
                 store = true}
@@ -182,15 +182,15 @@ function cpasync.CopyBulkS2SOp()
   return op_of {name = "CopyBulkS2SOp", runs = "S2S"}
 end
 
---- Makes the operation that stores registers, in values of 32 or 64 bits, to
--- the shared memory of another CTA (cta_rank). The mbarrier there at mbar_ptr
--- counts the bytes.
+--- Makes the operation that stores registers to the shared memory of another
+-- CTA (cta_rank), in values of 32 or 64 bits. The mbarrier at mbar_ptr in that
+-- CTA counts the bytes.
 function cpasync.CopyDsmemStoreOp()
   return op_of {name = "CopyDsmemStoreOp", runs = "R2S"}
 end
 
---- Returns both tensors with a new first mode, which holds as many elements as
--- are contiguous in both tensors.
+--- Returns both tensors, divided so that the first mode holds as many elements
+-- as are contiguous in both.
 ---@param src table
 ---@param dst table
 ---@return table src, table dst
@@ -203,8 +203,8 @@ function cpasync.group_bulk_copy_modes(src, dst)
   return grouped(src), grouped(dst)
 end
 
---- L2 eviction policies for the data of a copy, the values of its option
--- cache_policy.
+--- L2 eviction policies for the data of a copy: the values of the option
+-- cache_policy of cute.copy.
 cpasync.CacheHint = {EVICT_NORMAL = 0x1000000000000000,
                      EVICT_FIRST = 0x12f0000000000000,
                      EVICT_LAST = 0x14f0000000000000}
@@ -213,24 +213,24 @@ cpasync.CacheHint = {EVICT_NORMAL = 0x1000000000000000,
 -- Creation of atoms
 ---------------------------------------------------------------------------
 
--- The name of the public function that is running; `fail` puts it into error
--- messages.
+-- The name of the public function that is running, for error messages of
+-- `fail`.
 local maker
 
 local function fail(kind, text, ...)
   core.fail(kind, maker .. ": " .. text:format(...))
 end
 
--- Returns the leaves of a layout as two lists: the extents, and the strides as
--- text ("1@0", "64").
+-- Returns the leaves of a layout as two lists: the extents, and the strides,
+-- such as 64 or, for a layout with coordinates as values, 1@0.
 local function leaves(layout)
   local shape = core.flatten_to_tuple(core.shape(layout))
   local stride = core.flatten_to_tuple(core.stride(layout))
   return shape, stride
 end
 
--- Returns the code of a shared-memory swizzle in a tensor map: n for rows of 16
--- << n bytes, 0 for no swizzle.
+-- Returns the code that a tensor map has for a shared-memory swizzle: n for
+-- rows of 16 << n bytes, 0 for no swizzle.
 local function swizzle_of(layout, dtype)
   local swizzle = core.get_swizzle_portion(layout)
   local bits, base, shift = tostring(swizzle):match "^Sw<(%d+),(%d+),(%d+)>$"
@@ -255,9 +255,9 @@ local function of_coordinates(tiler)
     and tostring(core.stride(tiler)):find("@", 1, true) ~= nil
 end
 
--- Divides a tile into runs: modes of the tile that shared memory holds in order
--- of addresses. Returns the extents of the runs, and their bases in coordinates
--- of the tensor. The first run is contiguous in shared memory.
+-- Splits a tile into modes, ordered by address in shared memory ("runs").
+-- Returns the extent of each run, and its stride in the tensor's coordinates.
+-- The first run is contiguous in shared memory.
 local function runs_of(gmem, smem, tiler)
   local tile = tiler
   if not of_coordinates(tiler) then
@@ -278,9 +278,9 @@ local function runs_of(gmem, smem, tiler)
   return leaves(core.coalesce(core.composition(tile, inverse)))
 end
 
--- Returns the modes of the tensor map as a list; those that the box covers come
--- first. Each is {leaf = leaf of the tensor's layout, box = extent in the box}.
--- Also returns the number of elements of a box.
+-- Returns the modes of the tensor map as a list that begins with the modes that
+-- a box covers. Each is {leaf = leaf of the tensor's layout, box = extent in
+-- the box}. Also returns the number of elements of a box.
 local function modes_of(gmem, smem, tiler)
   local shape, stride = runs_of(gmem, smem, tiler)
   local basis = core.flatten_to_tuple(core.make_basis_like(core.shape(gmem)))
@@ -290,8 +290,9 @@ local function modes_of(gmem, smem, tiler)
   for i, n in ipairs(shape) do
     local leaf = number[tostring(stride[i])]
     if n > 1 then
-      -- A run that does not start at a leaf of the tensor cannot be a mode of
-      -- the map. The box ends before this run, and further boxes copy the run.
+      -- Only a run that steps by 1 along a leaf of the tensor can be a mode of
+      -- the map. The box ends before any other run, and further boxes copy that
+      -- run.
       if not leaf then break end
       local box = n
       if n > 256 then
@@ -317,16 +318,16 @@ local function modes_of(gmem, smem, tiler)
       elseif t.stride ~= 0 then modes[#modes + 1] = {leaf = i, box = 1} end
     end
   end
-  -- Modes of extent 1 become modes of the map, too. A coordinate larger than 0
-  -- is then outside the tensor, so TMA loads a zero.
+  -- Modes of extent 1 become modes of the map, too. A coordinate above 0 in
+  -- such a mode is then outside the tensor, so TMA loads a zero.
   for _, m in ipairs(units) do
     if #modes > 0 and #modes < 5 then modes[#modes + 1] = m end
   end
   return modes, values, tensor
 end
 
--- Checks the modes of a tensor map. If the box covers only one element, the
--- list of modes is empty; adds the tensor's first mode then.
+-- Checks the modes of a tensor map. If the list of modes is empty, because the
+-- box has only one element, adds the tensor's first mode.
 local function check_modes(gmem, modes, tensor)
   if #modes == 0 then modes[1] = {leaf = 1, box = 1} end
   if #modes > 5 then
@@ -344,8 +345,8 @@ local function check_modes(gmem, modes, tensor)
   end
 end
 
--- Divides a box along its last modes into one part for each of the CTAs that
--- share it. Changes the extents of the box to those of a part.
+-- Divides a box along its last modes among the CTAs that share it. Changes the
+-- extents of the box to those of one CTA's part.
 local function cut(modes, ctas)
   local left, i = ctas, #modes
   while left > 1 do
@@ -370,7 +371,7 @@ local function check_slices(values, ctas, dtype, swizzle)
 end
 
 -- Returns the layout that maps coordinates of the tensor to coordinates of the
--- map.
+-- tensor map.
 local function coordinates(gmem, modes)
   local shape = core.shape(gmem)
   local flat, zeros = core.flatten_to_tuple(core.make_basis_like(shape)), {}
@@ -384,8 +385,8 @@ end
 
 -- Returns the modes of the tensor map, as modes_of does, for an atom that
 -- copies rows. Also returns the number of elements of a copy, which has four
--- rows. Mode 0 of the map is the mode along which `rows`, the tensor of row
--- numbers, has stride 0.
+-- rows. In `rows`, the tensor of row numbers, one mode has stride 0. The same
+-- mode of the matrix is mode 0 of the map.
 local function modes_of_rows(gmem, smem, tiler, rows)
   if core.typename(rows) ~= "tensor" or rows.dtype ~= core.i32 then
     fail("bad-argument", "gmem_coord_tensor, the tensor of i32 with the rows, "
@@ -431,9 +432,9 @@ end
 -- is the largest part of a tile whose elements have the same order in global
 -- and shared memory; a tile may take several boxes. With num_multicast, CTAs of
 -- a cluster share a tile: each CTA loads a part, which all of them receive.
--- opts: l2_promotion; oob_fill = "nan" (for floats); internal_type, an element
--- type for the map that has as many bits as the tensor's. A map of tf32 rounds
--- the loaded values to tf32, to nearest even.
+-- opts: l2_promotion; oob_fill = "nan" (for floats); internal_type, the element
+-- type of the map, which must have as many bits as the tensor's. A map of tf32
+-- rounds the loaded values to tf32, to nearest even.
 --
 -- Operations that copy rows, such as CopyBulkTensor2DGather4G2SOp, need
 -- gmem_coord_tensor, a tensor of i32 with the row numbers. Its layout is
@@ -496,8 +497,8 @@ end
 -- im2col: a convolution's operand as a matrix
 ---------------------------------------------------------------------------
 
--- Returns the first n numbers of a list {w, h, d}, such as paddings. Missing
--- numbers are replaced by `default`.
+-- Returns the first n numbers of a list {w, h, d}, such as paddings. Replaces
+-- missing numbers by `default`.
 local function spatial(name, list, n, default)
   local out = {}
   for i = 1, n do
@@ -510,8 +511,8 @@ local function spatial(name, list, n, default)
   return out
 end
 
--- Returns the numbers of channels and of pixels that one box copies. The
--- elements of a box are consecutive in shared memory.
+-- Returns the numbers of channels and of pixels that one box copies. Raises an
+-- error if the elements of a box are not consecutive in shared memory.
 local function box_of_pixels(coords, smem, tiler)
   local shape, stride = runs_of(coords, smem, tiler)
   local channels, pixels = shape[1], shape[2] or 1
@@ -550,10 +551,10 @@ end
 -- and the tensor of coordinates ((Q P Z N),(C,S,R,T)). Element (m,k) is channel
 -- c of the image at filter position (s,r,t) for output pixel m, or 0 outside
 -- the image. The image has modes (C,W,N), (C,W,H,N) or (C,W,H,D,N). The
--- filter's first position moves by the stride, from lower_corner to
--- upper_corner, which counts from the image's last pixel. The last position of
--- the filter reaches upper_padding past the last pixel; upper_padding -
--- upper_corner therefore determines the filter's extents.
+-- filter's first position moves in steps of `stride` from lower_corner, which
+-- counts from the image's first pixel, to upper_corner, which counts from its
+-- last pixel. The filter's last position reaches upper_padding beyond the last
+-- pixel. The filter's extents follow from upper_padding - upper_corner.
 ---@param op table CopyBulkTensorIm2ColG2SOp(),
 -- CopyBulkTensorIm2ColG2SMulticastOp() or CopyBulkTensorIm2ColS2GOp()
 ---@param gmem_tensor table a host tensor, contiguous along C
@@ -564,8 +565,8 @@ end
 ---@param lower_padding_whd? integer[] default -lower_corner
 ---@param upper_padding_whd? integer[] default upper_corner: a 1x1 filter
 ---@param stride_whd? integer[] default 1
----@param lower_srt? integer[] first filter position, default 0
----@param stride_srt? integer[] distance of filter positions, default 1
+---@param lower_srt? integer[] the first filter position, default 0
+---@param stride_srt? integer[] distance between filter positions, default 1
 ---@param num_multicast? integer CTAs that share a tile, default 1
 ---@param opts? table the options of make_tiled_tma_atom
 ---@return table atom, table coordinates
@@ -636,7 +637,7 @@ end
 -- In kernels
 ---------------------------------------------------------------------------
 
--- Reorders the first mode of t by the addresses in shared memory that `order`
+-- Reorders the first mode of t by address in shared memory, as `order`
 -- describes, and splits it into ((TMA,TMA_Iter)). The swizzle is part of t's
 -- iterator, so the layout is used without it.
 local function by_place(t, order)
@@ -646,9 +647,9 @@ local function by_place(t, order)
     core.get_nonswizzle_portion(t.layout), tiler), {{1, 1}}))
 end
 
--- Returns the source text of a call that merges the first modes of a tensor
--- into one mode of `size` elements. Returns nil if no number of modes has this
--- size. Error messages recommend the call.
+-- Returns the text of a call, for error messages, that merges the first modes
+-- of a tensor into one mode of `size` elements. Returns nil if no number of
+-- modes has this size.
 local function grouped(name, t, size)
   local n = 1
   for i = 0, core.rank(t) - 1 do
@@ -661,7 +662,7 @@ local function grouped(name, t, size)
 end
 
 -- Raises an error because mode 0 of the shared tensor, of the global tensor, or
--- of both is not the whole tile of the atom.
+-- of both is not the atom's whole tile.
 local function no_tile(atom, smem_tensor, gmem_tensor)
   local tile, few, advice = atom.values, {}, {}
   local rows = {{"smem_tensor", smem_tensor}, {"gmem_tensor", gmem_tensor}}
@@ -702,12 +703,11 @@ local function check_tiles(smem_tensor, gmem_tensor)
 end
 
 --- Partitions a tile in shared memory and the tile's coordinates into the parts
--- that single instructions of an atom copy: ((TMA,TMA_Iter),Rest...). The first
+-- that one instruction of an atom copies: ((TMA,TMA_Iter),Rest...). The first
 -- mode of both tensors must be the tile (see cute.group_modes). cta_coord in
 -- cta_layout is this CTA's position among the CTAs that share the tile. For an
--- atom that copies rows, the second tensor is a list {coordinates, rows}. The
--- result then has three tensors, and cute.copy receives the last two of them as
--- a list.
+-- atom that copies rows, gmem_tensor is a list {coordinates, rows}. The result
+-- then has three tensors; pass the last two to cute.copy as a list.
 ---@param atom table
 ---@param cta_coord any
 ---@param cta_layout any
@@ -776,7 +776,8 @@ end
 ---@param tma_atom table
 function cpasync.prefetch_descriptor(tma_atom) core.tma_prefetch(tma_atom) end
 
---- Prefetches boxes of a coordinate tensor into L2.
+--- Prefetches into L2 the boxes of global memory that a coordinate tensor
+-- names.
 ---@param tma_atom table
 ---@param gmem_tensor table
 function cpasync.prefetch(tma_atom, gmem_tensor)
@@ -788,16 +789,17 @@ end
 ---------------------------------------------------------------------------
 
 --- Copies an atom's tensor map to shared or global memory, which must have 16
--- elements of i64 and be aligned to 128 bytes. Copies use the new map with
--- tma_desc_ptr = tensormap_ptr. They keep the atom's boxes and swizzle.
+-- elements of i64 and be aligned to 128 bytes. To use the new map, pass
+-- tma_desc_ptr = tensormap_ptr to cute.copy. The boxes and the swizzle stay
+-- those of the atom.
 ---@param tma_atom table
 ---@param tensormap_ptr table
 function cpasync.copy_tensormap(tma_atom, tensormap_ptr)
   core.tma_map("copy", tensormap_ptr, tma_atom)
 end
 
---- Changes the tensor map at a pointer so that it describes another tensor with
--- the same modes: replaces address, extents and strides.
+--- Makes the tensor map at tma_desc_ptr describe another tensor with the same
+-- modes. Replaces the address, extents and strides in the map.
 ---@param tma_atom table
 ---@param gmem_tensor table
 ---@param tma_desc_ptr table
@@ -816,8 +818,8 @@ function cpasync.fence_tma_desc_acquire(tma_desc_ptr)
   core.tma_map("acquire", tma_desc_ptr)
 end
 
---- Copies a tensor map from shared to global memory and releases it. All lanes
--- of a warp must call this function.
+--- Copies a tensor map from shared to global memory and releases the writes to
+-- it. All lanes of a warp must call this function.
 ---@param tma_desc_global_ptr table
 ---@param tma_desc_shared_ptr table
 function cpasync.cp_fence_tma_desc_release(tma_desc_global_ptr,

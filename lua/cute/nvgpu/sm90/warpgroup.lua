@@ -1,9 +1,11 @@
 --- cute.nvgpu.warpgroup: MMAs of a warpgroup (wgmma of sm_90a). A warpgroup is
--- four consecutive warps; the first has an index that is a multiple of four.
+-- four consecutive warps, the first of which has an index that is a multiple of
+-- four.
 --
 -- An MMA of a warpgroup reads B from shared memory, and A too if a_src is SMEM.
--- It reads them through descriptors: tiled_mma:make_fragment_A(partition)
--- returns a tensor of descriptors. The MMA executes asynchronously:
+-- It reads them through descriptors of shared memory; make_fragment_A and
+-- make_fragment_B of the tiled MMA return tensors of descriptors. The MMA
+-- executes asynchronously:
 --
 --     warpgroup.fence()           -- orders earlier register accesses
 --     tiled_mma:set(Field.ACCUMULATE, k:gt(0))  -- D = A * B, then D += A * B
@@ -13,9 +15,10 @@
 --     warpgroup.wait_group(0)     -- acc may be read, shared memory written
 --
 -- ACCUMULATE is true when a kernel begins. In a gemm over several blocks of K,
--- its value applies to the first block only. If threads wrote the shared memory
--- that an MMA reads, they must call cute.arch.fence_view_async_shared(), and a
--- barrier must follow, before the MMA.
+-- its value applies to the first block only; the others accumulate. If threads
+-- wrote the shared memory that an MMA reads, they must call
+-- cute.arch.fence_view_async_shared() before the MMA, and a barrier must follow
+-- the call.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
@@ -43,8 +46,8 @@ warpgroup.SmemLayoutAtomKind = enum [[MN_INTER MN_SW32 MN_SW64 MN_SW128
   K_INTER K_SW32 K_SW64 K_SW128]]
 
 --- Returns the smallest tile of a canonical layout of shared memory, for
--- cute.tile_to_shape. Its memory must be aligned to the size of 8 rows: 1024
--- bytes for SW128, 512 for SW64, 256 for SW32. make_smem_tensor does this.
+-- cute.tile_to_shape. The memory must be aligned to the size of 8 rows: 1024
+-- bytes for SW128, 512 for SW64, 256 for SW32. make_smem_tensor aligns it so.
 ---@param kind string from SmemLayoutAtomKind
 ---@param element_type cute.DType
 ---@return cute.Layout (rows,k)
@@ -110,10 +113,10 @@ local function source(op, a_src, a_major, b_major, only_k)
   return ("%s<%s,%s>"):format(letters, a_major, b_major)
 end
 
--- Makes the MMA atom of a wgmma. k: the extent of K of a dense instruction; a
--- sparse instruction has twice this extent. `selector` says which two of each
--- four lanes hold the metadata: 0 for the first two, 1 for the last two, nil
--- for all lanes.
+-- Makes the MMA atom of a wgmma. `k` is the extent of K of a dense instruction;
+-- a sparse instruction has twice this extent. `selector` says which two of each
+-- four lanes hold the metadata of a sparse A: 0 for the first two, 1 for the
+-- last two, nil for all lanes.
 local function atom(n, k, types, how, sparse, selector)
   if not sparse then
     return core.make_mma_atom(("SM90_64x%dx%d_%s_%s"):format(n, k, types, how))
@@ -126,8 +129,8 @@ local function atom(n, k, types, how, sparse, selector)
   return core.make_mma_atom(name)
 end
 
--- Checks the selector, which says which two of each four lanes hold metadata.
--- Returns it, or 0 when absent.
+-- Checks the selector, which says which two of each four lanes hold the
+-- metadata of a sparse A. Returns the selector, or 0 when absent.
 local function selected(op, selector)
   selector = selector or 0
   if selector ~= 0 and selector ~= 1 then
@@ -138,7 +141,7 @@ local function selected(op, selector)
 end
 
 -- Each of the next functions returns a function that makes one kind of MMA,
--- dense or sparse. K of a sparse MMA is twice that of the dense MMA.
+-- dense or sparse. A sparse MMA has twice the K of the dense one.
 local function f16_bf16(op, sparse)
   return function(ab_dtype, acc_dtype, instruction_shape, a_src, a_major_mode,
                   b_major_mode, selector)
@@ -152,9 +155,9 @@ local function f16_bf16(op, sparse)
   end
 end
 
--- Defines a function that makes MMAs on 8-bit elements. A and B have one of the
--- types in `types`, accumulators one of those in `sums`. legal(n) checks N; if
--- it is absent, every N is possible.
+-- Defines a function that makes MMAs on 8-bit elements. `types` lists the
+-- possible types of A and B, and `sums` those of the accumulators. legal(n)
+-- checks N; if it is absent, every N is possible.
 local function of_bytes(types, sums, legal)
   return function(op, sparse)
     return function(a_dtype, b_dtype, acc_dtype, instruction_shape, a_src,
@@ -185,10 +188,10 @@ local function tf32(op, sparse)
   end
 end
 
---- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32, or for f16
--- also f16.
+--- Makes an MMA of f16 or bf16 with K = 16. Accumulators are f32; with operands
+-- of f16 also f16.
 ---@param ab_dtype cute.DType
----@param acc_dtype cute.DType f32, or f16 for f16
+---@param acc_dtype cute.DType f32, or f16 for operands of f16
 ---@param instruction_shape integer[] {64, N, 16}
 ---@param a_src string from OperandSource
 ---@param a_major_mode? string from OperandMajorMode, K when absent
@@ -213,10 +216,10 @@ warpgroup.MmaTF32Op = tf32 "MmaTF32Op"
 
 -- ---- sparse: cute.nvgpu.sparse describes A and its metadata ----
 
---- Makes an MMA of f16 or bf16 with a sparse A. K is 32, of which A stores 16
--- elements.
----@param selector? integer lanes with metadata in each four; 0: the first two,
--- 1: the last two
+--- Makes an MMA of f16 or bf16 with a sparse A. K is 32; A stores 16 elements
+-- of each row.
+---@param selector? integer which two of each four lanes hold the metadata; 0:
+-- the first two, 1: the last two
 ---@return cute.MmaAtom its gemm takes {A, metadata} for A
 warpgroup.MmaF16BF16SparseOp = f16_bf16("MmaF16BF16SparseOp", true)
 

@@ -7,8 +7,8 @@ local sys = require "cute.sys"
 
 local report = {}
 
---- The statuses of items, the worst first: {status, words in a summary, color
--- of a badge}.
+--- The statuses of checked scripts, the worst first: {status, words in a
+-- summary, color of a badge}.
 report.STATUSES = {
   {"bug", "with bugs", "e05d44"}, {"error", "with errors", "fe7d37"},
   {"incomplete", "not covered", "dfb317"}, {"ok", "ok", "4c1"},

@@ -170,7 +170,7 @@ end
 
 local run
 
--- Handles the outcome of step number `step` of the checks of a document.
+-- Handles the outcome of step number `step` in the checks of a document.
 local function take(session, doc, step, outcome)
   doc.call = nil
   local record = outcome.record
@@ -217,7 +217,7 @@ function run(session, doc, step)
       texts = job and json.object {} or {[name] = doc.text},
       files = job and job.files or json.object {}, allow_io = server.io},
     done = function(outcome) take(session, doc, step, outcome) end}
-  -- A bug is shown at once. Its repairs are shown when the check ends.
+  -- Show a bug at once, and its repairs when the check ends.
   doc.call.early = command == "check" and function(record)
     doc.found = {}
     add(doc, record, "")
@@ -241,8 +241,8 @@ function checks.stop(session, doc)
   doc.call, session.due[doc] = nil, nil
 end
 
---- Plans the check of a document that was opened or changed, and of documents
--- that are checked together with it, such as PTX and its LAUNCH file.
+--- Plans the check of a document that was opened or changed. Also plans the
+-- checks of other documents that read it, such as the PTX of a LAUNCH file.
 ---@param session table
 ---@param doc table
 function checks.plan(session, doc)

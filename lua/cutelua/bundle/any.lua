@@ -14,7 +14,7 @@ local families = require "cute.ops.families"
 local range = require "cutelua.bundle.range"
 local report = require "cute.lang.report"
 
--- Ends the error messages about functions with sizes = {first, "any"}.
+-- The end of error messages about functions with sizes = {first, "any"}.
 local any = {REMEDY = ': write the largest size in place of "any"'}
 
 local fail = describe.fail
@@ -201,9 +201,9 @@ function Any:fit()
   self.watching = false
 end
 
---- Replaces the grid of each step of a variant by a formula of the size. It
--- does so only if a tensor's element count is a multiple of the size and each
--- block processes the same number of elements.
+--- Replaces the grid of each step (launch) of a variant by a formula of the
+-- size. It does so only if a tensor's element count is a multiple of the size
+-- and each block processes the same number of elements.
 function Any:grids(variant)
   for at, l in ipairs(self.launches) do
     local step, count = variant.steps[at], l.count
@@ -371,7 +371,7 @@ local function is_constant(v)
   return false
 end
 
---- Returns the variant for all sizes. If several formulas give a number of the
+--- Returns the variant for all sizes. If several formulas fit a number at the
 -- recorded sizes, it records further sizes to select one.
 ---@param name string
 ---@param list table[] {{size, variant}, ...}

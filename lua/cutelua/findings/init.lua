@@ -240,7 +240,8 @@ function Collector:early(v, program, launch)
   findings.early(list)
 end
 
---- Adds the verdict on a lesson's results.
+--- Adds the verdict on the results of a lesson, which is a demonstration
+-- script.
 ---@param o table of cutelua.check.main
 function Collector:verified(o)
   if o.ok then return end

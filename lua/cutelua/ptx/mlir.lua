@@ -298,8 +298,8 @@ local function allocation_of(i, aliases)
           part = tonumber(i.text:match "partition_id = (%d+)") or 0}
 end
 
--- Returns alternatives of the shared memory that a body allocates. Each is a
--- list of allocations. There are several alternatives if branches allocate.
+-- Returns the possible results of a body's allocations of shared memory, each
+-- as a list of allocations. There are several if branches allocate.
 local function allocations(body, aliases)
   local all = {{}}
   -- Concatenates each list of `all` with each list of `lists`.

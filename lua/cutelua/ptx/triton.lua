@@ -144,8 +144,8 @@ local function own_parameters(path, entry, meta, last)
   return list
 end
 
--- CU_TENSOR_MAP_DATA_TYPE for those element types whose number in the metadata
--- differs from it.
+-- Maps the metadata's number of an element type to CU_TENSOR_MAP_DATA_TYPE,
+-- where the two numbers differ.
 local MAP_TYPE = {[8] = 10, [9] = 8, [10] = 9}
 
 -- Returns the extents and strides of a tensor as two lists.

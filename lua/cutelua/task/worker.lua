@@ -52,8 +52,8 @@ local function arguments(request)
   return list, fields
 end
 
--- A byte of which the pattern for outputs consists. Correct results of any type
--- are very unlikely to equal it.
+-- The byte with which outputs may be filled before a call. Correct results of
+-- any type are very unlikely to consist of it.
 local ODD = "\x5b"
 
 -- Sets the inputs to their contents for a call. Outputs become undefined or, if

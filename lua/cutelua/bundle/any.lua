@@ -356,12 +356,12 @@ local function check(name, merged, list)
   end
 end
 
--- Multiples of the step that give two large sizes. They are tried if a step has
--- the same grid for all smaller sizes, because one block may handle all rows of
--- a small size.
+-- Two large sizes, as multiples of the distance between sizes. They are tried
+-- if a launch has the same grid for all smaller sizes: one block may handle all
+-- rows of a small size.
 local FAR = {2048, 16384}
 
--- Reports whether a step of a variant has the same grid for all sizes.
+-- Reports whether a launch of variant v has the same grid for all sizes.
 local function is_constant(v)
   for _, s in ipairs(v.steps) do
     local g = s.grid

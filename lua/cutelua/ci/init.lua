@@ -128,7 +128,8 @@ local function finish(item, status, record)
   print_item(item)
 end
 
--- Converts an outcome of cutelua.mcp.calls to a status and a record.
+-- Converts the outcome of a check (see cutelua.mcp.calls) to a status and a
+-- record.
 local function result_of(opt, item, outcome)
   local record = outcome.record or empty_record(item.path)
   local first = record.findings[1]
@@ -149,7 +150,7 @@ end
 -- Runs
 ---------------------------------------------------------------------------
 
--- Starts the check of an item, unless its verdict is already known.
+-- Starts the check of a script or captured launch, unless its verdict is known.
 local function begin(opt, all, kept, item)
   if item.unreadable then
     local record = empty_record(item.path)
@@ -173,7 +174,7 @@ local function begin(opt, all, kept, item)
     end}
 end
 
--- Waits until all calls have ended.
+-- Waits until all checks have ended.
 local function wait(all)
   while all.running[1] do
     all:wait(all:patience(1))
@@ -227,7 +228,7 @@ local function added(path)
           record = record}
 end
 
--- Prints how many items have each status.
+-- Prints how many scripts and captured launches have each status.
 local function summarize(items, seconds)
   local counts, known, words = report.counts(items), 0, {}
   for _, row in ipairs(report.STATUSES) do

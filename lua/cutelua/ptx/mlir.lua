@@ -5,8 +5,8 @@ local core = require "cute.core"
 local mlir = {}
 
 --- Calls f, which reads IR, and returns its results. IR of an unknown form
--- causes errors of Lua in f. They are replaced by an error that names the place
--- returned by place().
+-- causes errors of Lua in f. Such an error is replaced by one that names the
+-- place which place() returns.
 ---@param f function
 ---@param place fun(): string
 ---@return any ...

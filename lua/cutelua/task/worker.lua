@@ -52,8 +52,8 @@ local function arguments(request)
   return list, fields
 end
 
--- The byte with which outputs may be filled before a call. Correct results of
--- any type are very unlikely to consist of it.
+-- The byte with which `fill` may fill outputs before a call. A correct result
+-- of any type very probably differs from this pattern.
 local ODD = "\x5b"
 
 -- Sets the inputs to their contents for a call. Outputs become undefined or, if

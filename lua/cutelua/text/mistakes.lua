@@ -272,8 +272,8 @@ for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
 local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
   {[")"] = 1, ["]"] = 1, ["}"] = 1}
 
--- Returns the text of one operand of the operator at token i. Returns the left
--- operand if step is -1, the right operand if step is 1.
+-- Returns the text of an operand of the operator at token i: the left operand
+-- if step is -1, the right operand if step is 1.
 local function operand(line, list, i, step)
   local depth, j = 0, i + step
   while list[j] do

@@ -140,7 +140,7 @@ end
 function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
 
 --- Returns the spec that a script passes to require(module)[method](arg, spec).
--- The lesson itself does not run.
+-- Runs the script, but the call only stores the spec.
 ---@param path string path of the script
 ---@param module string for example "cutelua.bench.lesson"
 ---@param method string for example "gemm"

@@ -51,7 +51,7 @@ local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
 -- The longest search, in seconds, for a repair that the user did not request.
 local MENDING = 20
 
-local Verdict = {__closed = true}  -- see cute.lang.dependencies
+local Verdict = {__closed = true}  -- traces do not record its fields
 Verdict.__index = Verdict
 
 local function place(file, line)

@@ -398,9 +398,9 @@ local function map_places(sites)
   return list
 end
 
--- Reports whether operation o is usual at insertion point p. Usual are a
--- barrier after a wait or a fence, a fence before a barrier, and expect_tx
--- before a copy.
+-- Reports whether operation o is usually needed at insertion point p. This
+-- holds for a barrier after a wait or a fence, a fence before a barrier, and
+-- expect_tx before a copy.
 local function is_usual(p, o)
   if o.op == "mbarrier.expect_tx" then
     return p.op ~= nil and p.op:find "%.load$" ~= nil

@@ -672,8 +672,8 @@ end
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 
---- Returns the item (see names.all) of a value: a function, a module, an object
--- of a class.
+--- Returns the item (see names.all) of a value, which is a function, a module
+-- or an object of a class.
 ---@param value any
 ---@return table? item
 function names.of(value)

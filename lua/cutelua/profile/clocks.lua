@@ -26,7 +26,7 @@ function clocks.event(word)
   return word >> 16 & 0x7fff, word >> 31 & 1 == 1, word >> 32
 end
 
-local Plan = {__closed = true}  -- for cute.lang.dependencies
+local Plan = {__closed = true}  -- traces do not record its fields
 Plan.__index = Plan
 
 --- Makes a plan. A kernel that is traced with the plan stores clock values in a

@@ -19,7 +19,7 @@ local source = require "cute.lang.source"
 
 local conflict = {}
 
-local Conflict = {__closed = true}  -- see cute.lang.dependencies
+local Conflict = {__closed = true}  -- traces do not record its fields
 Conflict.__index = Conflict
 
 -- BANKS: number of banks. SHOWN: largest number of passes that are drawn as

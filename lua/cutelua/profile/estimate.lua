@@ -41,7 +41,7 @@ local targets = require "cute.targets"
 
 local estimate = {}
 
-local Estimate = {__closed = true}  -- see cute.lang.dependencies
+local Estimate = {__closed = true}  -- traces do not record its fields
 Estimate.__index = Estimate
 
 local SECTOR, WAVEFRONT, MOST_STEPS = 32, 128, 1 << 24

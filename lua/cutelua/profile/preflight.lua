@@ -31,7 +31,7 @@ local TENSORMAP = "CUDA driver API, cuTensorMapEncodeTiled"
 -- CLUSTER_MOST: the largest cluster on some of these GPUs.
 local CLUSTER, CLUSTER_MOST = 8, 16
 
-local Result = {__closed = true}  -- see cute.lang.dependencies
+local Result = {__closed = true}  -- traces do not record its fields
 Result.__index = Result
 
 ---------------------------------------------------------------------------

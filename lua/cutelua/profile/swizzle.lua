@@ -30,7 +30,7 @@ local swizzle = {}
 local LINE = 1024
 local NONE = {0, 4, 3}
 
-local Found = {__closed = true}  -- see cute.lang.dependencies
+local Found = {__closed = true}  -- traces do not record its fields
 Found.__index = Found
 
 local function log2(n)

@@ -28,7 +28,7 @@ local clock_plan = require "cutelua.profile.clocks"
 
 local timeline = {}
 
-local Timeline = {__closed = true}  -- see cute.lang.dependencies
+local Timeline = {__closed = true}  -- traces do not record its fields
 Timeline.__index = Timeline
 
 ---------------------------------------------------------------------------

@@ -233,7 +233,7 @@ function operands.of(problem, make, place)
     end)
     o.sets[i] = set
   end
-  -- The contestants that the worker has prepared, by name.
+  -- The kernels that the worker has prepared for timing, by candidate name.
   o.ready = {}
   o.A, o.B = o.sets[1].A, o.sets[1].B
   kept = o

@@ -161,9 +161,9 @@ local function regions(sites)
   return path
 end
 
--- Returns operands of instructions before instruction i that could replace its
--- operand `own`: they have the same role and type, and their values are
--- available at i.
+-- Returns operands that could replace operand `own` of instruction i. They
+-- belong to earlier instructions and have the same role and type, and their
+-- values are available at i.
 local function donors(here, i, own, role)
   here.paths = here.paths or regions(here.sites)
   local list, known = {}, {[own.ref] = true}

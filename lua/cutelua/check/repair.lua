@@ -586,7 +586,7 @@ end
 -- The last priority of operand changes that are tried before operations are
 -- inserted, by kind of fault. It is RING for kinds that are not listed. The
 -- listed kinds, such as accesses to blocks that start late or exit early, have
--- a smaller limit, because changing a rank, stage or number may merely hide the
+-- a smaller limit. There, changing a rank, stage or number may merely hide the
 -- fault.
 local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,

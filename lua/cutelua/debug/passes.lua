@@ -30,8 +30,8 @@ function passes.open(key, what)
   report.tell(key:match "@?([^@]*)$" .. ": " .. what)
 end
 
---- Prints what a pass over the body found about a slot (a variable or field):
--- its value changes from `from` to `to` or, if `from` is nil, the range of its
+--- Prints what a pass over the body found about a slot (a variable or field).
+-- Its value changes from `from` to `to`; if `from` is nil, the range of its
 -- possible values grew.
 function passes.slot(region, slot, from, to)
   local line = ("  pass %d: %s '%s' "):format(region.passes,

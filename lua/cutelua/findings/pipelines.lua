@@ -119,8 +119,8 @@ local function rounds_of(list)
 end
 
 -- Returns the line after which code that uses expression `name` can be
--- inserted: the line that declares the expression's first name, or else the
--- block's first line.
+-- inserted. It is the line that declares the expression's first name, or else
+-- the block's first line.
 local function start_of(lines, block, name, before)
   local first = name:match "^[%w_]+"
   for k = before - 1, block + 1, -1 do

@@ -304,9 +304,9 @@ end
 -- error's cause is searched.
 local AROUND = 40
 
--- Returns the lines of the user's modules: the set of all lines for each chunk
--- that defines a function in a loaded module, or in the module's tables or
--- metatables.
+-- Returns the lines of the user's modules: the set of all lines for each chunk.
+-- A chunk counts if it defines a function in a loaded module, or in the
+-- module's tables or metatables.
 local function own_modules()
   local all = {}
   local function look(v, deep)

@@ -75,7 +75,7 @@ local function owner(c, call)
   return k
 end
 
--- Returns the index of the last token of a value that begins at token i; the
+-- Returns the index of the last token of a value that begins at token i. The
 -- value ends at the end of the line at the latest.
 local function value_end(c, i)
   local line = c.tokens[i].line

@@ -168,13 +168,12 @@ local function loaded()
 end
 
 --- Tries edits in their order, and returns those after which the command finds
--- nothing wrong. An edit is put last and marked `unchecked` in two cases: it
--- causes a note that the original script lacks, or the command could not check
--- everything. If no edit succeeds, returns edits that were not tried, marked
--- `unchecked`. The search for further edits takes at most as long as the search
--- for the first (MORE longer, if that has a note). Edits given without
--- `unchecked` come from cutelua.check.repair; if one of them succeeds, other
--- edits are omitted.
+-- nothing wrong. An edit is put last and marked `unchecked` if it causes a note
+-- that the original script lacks, or if the command could not check everything.
+-- If no edit succeeds, returns edits that were not tried, marked `unchecked`.
+-- The search for further edits takes at most as long as the search for the
+-- first (MORE longer, if that has a note). Edits given without `unchecked` come
+-- from cutelua.check.repair; if one of them succeeds, other edits are omitted.
 ---@param list table[]
 ---@param sizes string[] sizes of the launches up to the finding; an edit must
 -- not change them

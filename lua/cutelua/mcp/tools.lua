@@ -125,8 +125,8 @@ local function add_arguments(r, args)
 end
 
 -- Returns a function that sets the command-line arguments for commands that run
--- a script: --format json, the options of the call, the script, and the
--- script's arguments.
+-- a script. These are --format json, the options of the call, the script, and
+-- its arguments.
 local function script_words(options)
   return function(r, args, server)
     r.words = {"--format", "json"}

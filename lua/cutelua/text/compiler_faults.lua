@@ -35,9 +35,9 @@ local function note_register(f, line)
   end
 end
 
--- Returns the number of the first parameter of a PTX function whose memory the
--- function writes, and also loads with ld.global.nc from an address that a
--- selection chose.
+-- Returns the number of the first parameter of a PTX function whose memory is
+-- written and also loaded with ld.global.nc. The address of the load must come
+-- from a selection.
 local function merged_parameter(ptx)
   local f = {of = {}, chosen = {}}
   local written, loads = {}, {}

@@ -113,9 +113,9 @@ local function at_line(file, line)
   return {source = chunk, short = file, line = line}
 end
 
--- Returns the stack frame of the user's code to which an error is attributed:
--- the frame that the error's position or sentence names, as in "the comparison
--- at script.lua:3", else the innermost frame outside of cutelua.
+-- Returns the stack frame of the user's code to which an error is attributed.
+-- It is the frame that the error's position or sentence names, as in "the
+-- comparison at script.lua:3", else the innermost frame outside of cutelua.
 local function blamed(failure, parts)
   if not parts.file then
     local file, line = parts.sentence:match "%f[%a]at (%S+):(%d+)%f[%D]"

@@ -33,8 +33,8 @@ local function has_both(modes, index)
 end
 
 -- Returns the text "the axes x and y of the grid, 3 x 4" if swapping these axes
--- would move all accesses inside the tensor; otherwise nil. Checks the block
--- first, then the grid.
+-- would move all accesses inside the tensor. Otherwise returns nil. Checks the
+-- block first, then the grid.
 local function exchanged_axes(t, extents)
   local function text(what, size)
     return ("the axes x and y of the %s, %d x %d"):format(what, size[1],

@@ -73,8 +73,8 @@ local function other(name, known, env)
 end
 
 -- Reports whether a line declares a name. Also returns true if the name is a
--- local of the file and the line creates a function, because an unused local is
--- not among a function's upvalues.
+-- local of the file and the line creates a function: an unused local is not
+-- among a function's upvalues.
 local function declared(name, text, whole)
   local at = "%f[%w_]" .. name .. "%f[^%w_]"
   if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)
@@ -121,9 +121,9 @@ local function fields_of(value)
   return list
 end
 
--- Returns three values for the first missing field of a path such as "k.grid":
--- the path of the table without the field, this table, and the field's name.
--- Returns nil if all fields exist.
+-- Returns three values for the first missing field of a path such as "k.grid".
+-- These are the path of the table without the field, this table, and the
+-- field's name. Returns nil if all fields exist.
 local function broken(path, vars)
   local value, before
   for name in path:gmatch "[%a_][%w_]*" do

@@ -140,18 +140,31 @@ function ops.at(t, batch, i, j)
   return t(table.unpack(c))
 end
 
--- Returns the matrix of a batch of t (..., n, k) as a row-major buffer of f64.
-local function matrix(t, batch)
-  local rank = cute.rank(t)
-  local n, K = t.shape[rank - 1], t.shape[rank]
-  local out, at = core.buffer("f64", n * K), 0
-  for i = 0, n - 1 do
-    for k = 0, K - 1 do
-      out[at] = ops.at(t, batch, i, k)
-      at = at + 1
+--- Returns the memory of a host tensor: `values`, a list of the elements of its
+-- buffer, and `first`, the index in it of the tensor's first element. Reading
+-- this list is faster than indexing the tensor.
+function ops.memory(t)
+  local buffer, offset = core.param_memory(t)
+  return {values = buffer:list(),
+          first = offset * 8 // t.element_type.bits + 1}
+end
+
+-- Returns the matrix of a batch of t (..., n, k) as a row-major list of its
+-- elements. `memory` is ops.memory(t).
+local function matrix(t, memory, batch)
+  local rank, list, at = cute.rank(t), {}, memory.first
+  for mode = 1, rank - 2 do
+    local b = batch[#batch - (rank - 2) + mode]
+    at = at + (t.shape[mode] == 1 and 0 or b) * t.stride[mode]
+  end
+  local values, row, column = memory.values, t.stride[rank - 1], t.stride[rank]
+  for i = 0, t.shape[rank - 1] - 1 do
+    local from = at + i * row
+    for k = 0, t.shape[rank] - 1 do
+      list[#list + 1] = values[from + k * column]
     end
   end
-  return out
+  return list
 end
 
 --- Calls f(batch, i, j, sum) for all elements of D, where sum is the dot
@@ -159,17 +172,19 @@ end
 function ops.each(A, B, D, f)
   local rank = cute.rank(D)
   local M, N, K = D.shape[rank - 1], D.shape[rank], A.shape[cute.rank(A)]
-  local batches = 1
+  local a_memory, b_memory, batches = ops.memory(A), ops.memory(B), 1
   for mode = 1, rank - 2 do batches = batches * D.shape[mode] end
   for l = 0, batches - 1 do
     local batch, rest = {}, l
     for mode = rank - 2, 1, -1 do
       batch[mode], rest = rest % D.shape[mode], rest // D.shape[mode]
     end
-    local sums = core.gemm_reference(matrix(A, batch), matrix(B, batch),
-                                     core.buffer("f64", M * N), M, N, K)
+    local a = core.buffer_from("f64", matrix(A, a_memory, batch))
+    local b = core.buffer_from("f64", matrix(B, b_memory, batch))
+    local sums = core.gemm_reference(a, b, core.buffer("f64", M * N), M, N,
+                                     K):list()
     for i = 0, M - 1 do
-      for j = 0, N - 1 do f(batch, i, j, sums[i * N + j]) end
+      for j = 1, N do f(batch, i, j - 1, sums[i * N + j]) end
     end
   end
 end

@@ -156,8 +156,8 @@ local function line_of(text, at)
   return n + 1
 end
 
--- The records of a check (core/watch/own.h) may only be read by functions of
--- the check's own file.
+-- A check of core/watch has records that only functions of its own file may
+-- read (core/watch/own.h).
 do
   local owner = {}
   rule("the state of a listener is used in one file", list "core/*/*.[ch]",

@@ -1,7 +1,7 @@
 -- pages.lua FOLDER FILE.md...: writes the documents as HTML pages that link to
 -- one another. README.md becomes index.html, and docs/README.md becomes
 -- contents.html. tutorial.lua writes tutorial.html. `make docs` runs this
--- script by cutelua.
+-- script with cutelua.
 local html = require "cutelua.text.html"
 local link = require "cutelua.page.link"
 local markdown = require "cutelua.text.markdown"

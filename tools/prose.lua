@@ -136,8 +136,9 @@ end
 
 -- ---- Comments ----
 
--- Calls f(what, from, to) for each comment and string of C or Lua. `from` and
--- `to` are the limits of its text without its marks.
+-- Calls f(what, from, to, start) for each comment and string of C or Lua.
+-- `from` and `to` are the limits of its text without its marks. `start` is the
+-- position of its first mark.
 local function lex_c(text, f)
   local at = 1
   while true do

@@ -1,7 +1,8 @@
 -- reference.lua FOLDER: writes the reference of all public names from their
 -- comments: as Markdown pages by topic, and as one HTML page with a search box.
 -- The reference also has all atoms with their layouts, commands with their
--- options, and environment variables. `make docs` runs it by cutelua.
+-- options, and environment variables. `make docs` runs this script with
+-- cutelua.
 local comments = require "cutelua.doc.comments"
 local cute = require "cute"
 local doc = require "cutelua.doc"

@@ -1,5 +1,6 @@
 -- tutorial.lua FOLDER: writes the lessons of `cutelua learn` as Markdown pages
--- with pictures, and as one HTML page. `make docs` runs it by cutelua.
+-- with pictures, and as one HTML page. `make docs` runs this script with
+-- cutelua.
 local html = require "cutelua.text.html"
 local learn = require "cutelua.learn"
 local link = require "cutelua.page.link"

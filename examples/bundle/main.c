@@ -33,8 +33,8 @@ static int run(Address dx, Address dy) {
   axpy_tensor a = axpy_vector((void *)(uintptr_t)dx, AXPY_F32, N);
   axpy_tensor b = axpy_vector((void *)(uintptr_t)dy, AXPY_F32, N);
   axpy_stream stream = NULL;  // the default stream
-  // A launch with a wrong argument does nothing and returns an error with a
-  // text.
+  // A launch with wrong arguments, here one tensor as x and as y, does nothing.
+  // It returns an error, and axpy_error() returns the text.
   int status = axpy_axpy(&b, &b, 3.0f, stream);
   printf("%s\n", axpy_error());
   if (status != AXPY_E_OVERLAP) return 1;

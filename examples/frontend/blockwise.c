@@ -1,9 +1,9 @@
 // A front end for a small language, which makes IR as docs/ir.md describes:
 //   y = 2 * x + reverse(x * x) - sum(x) / 128
-// A program is one assignment. Each name is an f32 array of n elements, which
-// blocks of 128 threads compute. Each thread computes one element. reverse(e)
-// is the value of e in the opposite thread of the block. sum(e) is the sum of e
-// over the threads of the block.
+// A program is one assignment. Each name is an f32 array of n elements. The
+// program runs in blocks of 128 threads, and each thread computes one element.
+// reverse(e) is the value of e in the opposite thread of the block. sum(e) is
+// the sum of e over the threads of the block.
 //
 // In the repository, after `make`:
 //   rooms='base atoms ir lint layout hardware decode faults sim watch emit'
@@ -78,7 +78,7 @@ static void read_name(Compiler *c, char name[16]) {
 }
 
 // Returns the number of the array with this name. The first use of a name adds
-// an argument and its object in global memory.
+// an argument to the function, and an object in global memory for it.
 static int array_of(Compiler *c, const char *name) {
   Fn *fn = &c->fn;
   for (int k = 0; k < c->names; k++)

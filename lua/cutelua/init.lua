@@ -1,7 +1,7 @@
---- The table of names that the package cutelua adds to the package cute: fields
--- of cute, and methods of calls, prepared launches and reports. cute loads this
--- table when a script uses a name that cute lacks (sign.added). The module of a
--- row is loaded when one of its names is first used.
+--- The names that the package cutelua adds to the package cute: fields of cute,
+-- and methods of calls, prepared launches and reports. cute loads this table
+-- when a script uses a name that cute lacks (sign.added). Each row's module is
+-- loaded when one of its names is first used.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
@@ -10,8 +10,8 @@ local PRODUCT = [[{A B D algos alpha batches beta bias epilogue fast_accum k
   layout m m_major n ordinal scale_A scale_B step_A step_B step_D tf32
   workspace}]]
 
--- Each row has the prefix of the names, the module, and the signatures of the
--- module's functions. A module that checks its arguments itself has only names.
+-- Each row has the prefix of the names, the module, and the signatures of its
+-- functions. Modules that check arguments themselves have only names here.
 local FUNCTIONS = {
   {"cute.", "cutelua.cache.many",
     "compile_all(launches: table, opts?: {jobs})"},
@@ -77,8 +77,8 @@ local FUNCTIONS = {
     total(field: string, op?: string)]]},
 }
 -- Each row has the prefix of a name, the name, and the module that is its
--- value. `whole` is the full name of the value for users, if it differs from
--- the prefix and the name.
+-- value. `whole` is the name under which users know the value, if it is not the
+-- prefix and the name.
 local MODULES = {{"cute.", "bundle", "cutelua.bundle"},
   {"cute.", "cli", "cutelua.program.cli"},
   {"cute.", "npy", "cutelua.text.npy"},

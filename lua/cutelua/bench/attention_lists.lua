@@ -29,14 +29,15 @@ end
 -- of n heads.
 local function place(rows, n, b, s, h) return (b * rows + s) * n + h end
 
--- Returns n zeros as a list from 0.
+-- Returns a list of n zeros, indexed from 0.
 local function zeros(n)
   local list = {}
   for i = 0, n - 1 do list[i] = 0.0 end
   return list
 end
 
--- Returns A B^T (m,n) as a list from 1. A (m,k) and B (n,k) are such lists.
+-- Returns A B^T (m,n) as a list. A (m,k) and B (n,k) are lists. All three are
+-- indexed from 1.
 local function product(a, b, m, n, k, strides)
   return core.gemm_reference(core.buffer_from("f64", a),
     core.buffer_from("f64", b), core.buffer("f64", m * n), m, n, k,
@@ -52,8 +53,9 @@ local function has_odd(list)
 end
 
 -- Adds W X to m rows of the list `to`; row i begins at index at(i). W (m,n) and
--- X (n,d) are lists from 1; if `turned` is true, `w` is the transpose of W. A
--- zero in W adds nothing, even if its row of X contains infinities or NaN.
+-- X (n,d) are lists indexed from 1; if `turned` is true, `w` is the transpose
+-- of W. A zero in W adds nothing, even if its row of X contains infinities or
+-- NaN.
 local function add_product(to, at, w, x, m, n, d, turned)
   local strides = {a = turned and {1, m} or nil, b = {1, d}}
   local sums, odd = product(w, x, m, d, n, strides), {}
@@ -153,7 +155,7 @@ local function each_block(p, slopes, f)
   end
 end
 
---- Returns O and LSE as lists from 0, in the order of the tensors.
+--- Returns O and LSE as lists indexed from 0, in the order of the tensors.
 function lists.forward(p)
   local out, lse = zeros(p.b * p.s * p.h * p.d), {}
   each_block(p, false, function(o)
@@ -164,7 +166,7 @@ function lists.forward(p)
 end
 
 -- Returns the gradients of a block's scores, without the factor p.scale, as a
--- list from 1. A score of weight 0 has gradient 0.
+-- list indexed from 1. A score of weight 0 has gradient 0.
 local function score_gradients(p, o, go)
   local dp, ds, w = product(go, o.keys(p.v), o.m, p.t, p.d), {}, o.w
   for i = 0, o.m - 1 do
@@ -181,7 +183,7 @@ local function score_gradients(p, o, go)
 end
 
 --- Returns the gradients of sum(O dO) with respect to Q, K and V, as lists
--- from 0.
+-- indexed from 0.
 function lists.backward(p)
   local n, keys, d = p.b * p.s * p.h * p.d, p.b * p.t * p.g * p.d, p.d
   local dq, dk, dv = zeros(n), zeros(keys), zeros(keys)

@@ -75,8 +75,8 @@ local function operands(transpose)
   end
 end
 
--- Returns the launch for problem p of the kernel that the table `of` describes.
--- Fields that `of` lacks are taken from the table `by`.
+-- Returns the launch of a kernel for problem p. The table `of` describes the
+-- kernel; fields that it lacks are taken from the table `by`.
 local function launch(of, by, p)
   local refuses = of.refuses or by.refuses
   local why = refuses and refuses(p)

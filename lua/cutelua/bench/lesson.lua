@@ -6,14 +6,15 @@
 -- lesson.gemm runs a kernel of (A, B, C) or (A, B, C, alpha, beta) for the
 -- given command-line arguments. A is (M,K), B is (N,K), and C is (M,N). The
 -- table describes a rung, one version of the kernel. Further fields of a rung,
--- with defaults in parentheses: types: element types of A, B and C ({"bf16",
--- "bf16", "bf16"}). sums: the type of alpha and beta ("f32"), or false for a
--- kernel without them. tolerance: limit of the relative error in the Frobenius
--- norm. grid: function(m, n, k) -> the grid (one block per tile of C when
--- absent). layouts: supported layouts among tn, nt, nn, tt (all). layout: the
--- default layout ("tn"). tf32: true if the kernel truncates f32 operands to
--- tf32; cuBLAS may round. general: {kernel =} with the same grid and block, for
--- problems that the
+-- with defaults in parentheses:
+-- types: element types of A, B and C ({"bf16", "bf16", "bf16"}).
+-- sums: the type of alpha and beta ("f32"), or false for a kernel without them.
+-- tolerance: limit of the relative error in the Frobenius norm.
+-- grid: function(m, n, k) -> the grid (one block per tile of C).
+-- layouts: supported layouts among tn, nt, nn, tt (all).
+-- layout: the default layout ("tn").
+-- tf32: true if the kernel truncates f32 operands to tf32; cuBLAS may round.
+-- general: {kernel =} with the same grid and block, for problems that the
 --   rung's own kernel does not support. The own kernel needs whole tiles, and A
 --   and B in the order of `layout`.
 -- variants: {{"--flag", help =, kernel =}, ...}: fields that replace the rung's
@@ -529,8 +530,8 @@ end
 -- GPU
 ---------------------------------------------------------------------------
 
--- Copies a problem's matrices to the GPU: buffers da, db and dc, and dd, into
--- which cuBLAS writes its C. Returns true, or nil and a message.
+-- Copies a problem's matrices to the GPU buffers da, db and dc. Also allocates
+-- dd, into which cuBLAS writes its result. Returns true, or nil and a message.
 local function upload(rung, p, dev, o)
   local why
   for _, name in ipairs {"a", "b", "c"} do

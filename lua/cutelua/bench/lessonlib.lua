@@ -44,8 +44,9 @@ function lib.say(...)
   io.stdout:write(string.format(...), "\n")
 end
 
---- Returns the sizes of a run: `list`, or odd sizes around its first size if a
--- session of `cutelua check` asks for them.
+--- Returns the sizes of a run: `list`. If a session of `cutelua check` asks for
+-- them, returns other sizes around the first one, such as sizes that are no
+-- multiples of a tile.
 ---@param list integer[][]
 ---@param tile? integer[]
 ---@return integer[][]
@@ -139,7 +140,7 @@ end
 function lib.folder() return (arg[0] or ""):match "^(.*/)[^/]*$" or "./" end
 
 --- Returns the spec that a script passes to require(module)[method](arg, spec).
--- The lesson itself does not run.
+-- Runs the script, but the call only stores the spec.
 ---@param path string path of the script
 ---@param module string for example "cutelua.bench.lesson"
 ---@param method string for example "gemm"
@@ -221,8 +222,8 @@ function lib.print_traffic(job, report)
   lib.say("%s", tostring(report:find_swizzle()))
 end
 
---- Prints the figures and the faults of a simulator run. Returns whether there
--- are not faults.
+--- Prints the figures and the faults of a simulator run. Returns true if there
+-- are no faults.
 ---@param report table
 ---@param traced? number seconds
 function lib.say_simulated(report, traced)

@@ -112,7 +112,8 @@ local function place(d, k, list)
     of, list[1], list[2], list[3])
 end
 
--- The two sides of the diagonal of the last two modes, with their names.
+-- Regions relative to the diagonal of the last two modes: {name, function that
+-- reports whether the element at a row and column is in the region}.
 local SIDES = {
   {"above the diagonal (column > row)", function(r, c) return c > r end},
   {"below the diagonal (column < row)", function(r, c) return c < r end},

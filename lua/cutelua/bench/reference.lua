@@ -38,8 +38,8 @@ local function product(shape)
   return n
 end
 
--- Returns the elements of a tensor as floats, in a list from 0 in which the
--- last mode is fastest. The field `shape` has the extents of the modes.
+-- Returns the elements of a tensor as floats, in a list indexed from 0. The
+-- last mode varies fastest. The field `shape` has the extents of the modes.
 local function list_of(name, t)
   core.outside()
   if core.typename(t) ~= "tensor" or t.memspace == "coord" then
@@ -62,7 +62,7 @@ local function list_of(name, t)
   return list
 end
 
--- Returns a new tensor with the elements of a list from 0.
+-- Returns a new tensor with the elements of a list that is indexed from 0.
 local function tensor_of(list, shape, dtype)
   local t = cute.zeros(#shape > 0 and shape or {1}, dtype or cute.f64)
   local memory = core.param_memory(t)
@@ -419,7 +419,8 @@ end
 -- Attention
 ---------------------------------------------------------------------------
 
--- Returns a tensor of `count` numbers, one for each head, as a list from 0.
+-- Returns a tensor of `count` numbers, one for each head, as a list indexed
+-- from 0.
 local function of_heads(what, name, t, count)
   local list = list_of(("%s: %s"):format(what, name), t)
   if list.n ~= count then

@@ -46,8 +46,9 @@ local function operands(spec)
   end
 end
 
--- Returns `count` rows of an operand, from row `first` on, times their scale
--- factors: `rows` and `name` describe the operand. The products are exact.
+-- Returns `count` rows of an operand, from row `first` on, multiplied by their
+-- scale factors. The operand is called `name` and has `rows` rows. The products
+-- are exact.
 local function scaled(spec, p, name, rows, first, count)
   local layout, out = spec.scale_layout(rows, p.k),
                       core.buffer("f64", count * p.k)

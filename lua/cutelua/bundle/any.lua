@@ -14,7 +14,7 @@ local families = require "cute.ops.families"
 local range = require "cutelua.bundle.range"
 local report = require "cute.lang.report"
 
--- Ends the error messages about functions with sizes = {first, "any"}.
+-- The end of error messages about functions with sizes = {first, "any"}.
 local any = {REMEDY = ': write the largest size in place of "any"'}
 
 local fail = describe.fail
@@ -201,9 +201,9 @@ function Any:fit()
   self.watching = false
 end
 
---- Replaces the grid of each step of a variant by a formula of the size. It
--- does so only if a tensor's element count is a multiple of the size and each
--- block processes the same number of elements.
+--- Replaces the grid of each step (launch) of a variant by a formula of the
+-- size. It does so only if a tensor's element count is a multiple of the size
+-- and each block processes the same number of elements.
 function Any:grids(variant)
   for at, l in ipairs(self.launches) do
     local step, count = variant.steps[at], l.count
@@ -356,12 +356,12 @@ local function check(name, merged, list)
   end
 end
 
--- Multiples of the step that give two large sizes. They are tried if a step has
--- the same grid for all smaller sizes, because one block may handle all rows of
--- a small size.
+-- Two large sizes, as multiples of the distance between sizes. They are tried
+-- if a launch has the same grid for all smaller sizes: one block may handle all
+-- rows of a small size.
 local FAR = {2048, 16384}
 
--- Reports whether a step of a variant has the same grid for all sizes.
+-- Reports whether a launch of variant v has the same grid for all sizes.
 local function is_constant(v)
   for _, s in ipairs(v.steps) do
     local g = s.grid
@@ -371,7 +371,7 @@ local function is_constant(v)
   return false
 end
 
---- Returns the variant for all sizes. If several formulas give a number of the
+--- Returns the variant for all sizes. If several formulas fit a number at the
 -- recorded sizes, it records further sizes to select one.
 ---@param name string
 ---@param list table[] {{size, variant}, ...}

@@ -130,8 +130,9 @@ local function fit(from, to, was, m, q, d)
   return range.restore {a = was - b * first, b = b, d = d}
 end
 
--- The state of one number while sizes are added to a group: its value at the
--- first size and, once it varies, the formulas that give all values so far.
+-- The state of one number while sizes are added to a group of variants. It has
+-- the number's value at the first size and, once it varies, the formulas that
+-- give all values so far.
 local Slot = {}
 Slot.__index = Slot
 

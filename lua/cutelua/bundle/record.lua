@@ -541,8 +541,9 @@ local function check_steady(self, name, tensors, launches, call)
   end
 end
 
--- Returns a function that calls f with the arguments `list`. Its parameter
--- selects the values of the numbers, as in with_numbers.
+-- Returns a function that calls f with the arguments `list`. The returned
+-- function has one parameter, which selects the values of the numbers (`other`
+-- of with_numbers).
 function Session:caller(f, list)
   return function(other)
     local own = {}

@@ -24,7 +24,8 @@ local source = require "cute.lang.source"
 
 local compare = {}
 
---- Largest relative error that rounding explains, by element type of a result.
+--- The largest relative error that counts as rounding, by the result's element
+-- type.
 compare.TOLERANCE = {bf16 = 5e-3, f16 = 1e-3, f32 = 1e-5, f64 = 1e-12,
                      e4m3 = 8e-2, e5m2 = 1.6e-1}
 
@@ -57,7 +58,9 @@ end
 -- Comparisons
 ---------------------------------------------------------------------------
 
---- Returns a comparison that has no elements yet.
+--- Returns a comparison that has no elements yet. `with` says what the result
+-- `tensor` is compared with, such as "reference". `most` is the largest allowed
+-- error.
 ---@param with string
 ---@param tensor string
 ---@param most number
@@ -117,7 +120,7 @@ local function flat(t, out)
   return out
 end
 
--- Returns the comparison of a result's elements in two buffers, got and want.
+-- Compares the elements of result r in two buffers, `got` and `want`.
 local function buffers(with, r, got, want, most)
   local c = compare.begin(with, r.name, most)
   if most == 0 and got:equal(want) then
@@ -157,7 +160,8 @@ local function threads_of(at)
   return list
 end
 
---- Returns the last writer of an element, as fields of a comparison's `first`.
+--- Finds what last wrote an element: a line of the script, and threads or an
+-- asynchronous copy. Returns it as fields for c.first, where c is a comparison.
 -- To find the writer, it runs the launch again, starting from the memory that
 -- `restore` sets up.
 ---@param restore fun(): integer
@@ -199,7 +203,8 @@ end
 -- Returns four values for a layout that begins at byte `offset` of a buffer:
 -- the number of elements; a function from an element's number to its index in
 -- the buffer; a function from the number to the coordinate; the extents of the
--- coordinate. If the layout is unknown, all elements of the buffer are meant.
+-- coordinate. If the layout is unknown, the values describe the rest of the
+-- buffer.
 local function elements(layout, buffer, offset)
   local first = offset * 8 // buffer.dtype.bits
   local ok, n = pcall(function() return layout and cute.size(layout) end)
@@ -269,8 +274,8 @@ local function why_not_exact(program, v)
   return name and ("%s (%s:%d)"):format(name, source.short(file), line)
 end
 
--- Calls f, which runs the launch, and returns copies of the results. Then
--- restores memory. Returns false and the error if f fails.
+-- Runs the launch by calling f, copies the results and restores memory. Returns
+-- the copies, or false and the error if f fails.
 local function after(restore, results, f)
   local out = {}
   local _, failed = memory.untouched(restore, function()
@@ -328,8 +333,8 @@ function compare.launch(v, program, launch, o)
   for k, x in pairs(launch) do words[k] = x end
   words.sm = device and device.sm or launch.sm
   local writer = {restore, program, words}
-  -- A try_wait fails only if its phase is not complete, never by chance, as in
-  -- the exploration of schedules.
+  -- In this run, a try_wait fails only if its phase is not complete, never by
+  -- chance. Explored schedules follow this rule, too.
   local decided = setmetatable({decided = true}, {__index = words})
   local stopped
   local ours = assert(after(restore, results, function()

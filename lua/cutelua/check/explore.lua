@@ -51,9 +51,9 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether a run used the result of a try_wait outside of the wait loop
--- around that try_wait. If so, exploring such runs is not valid
--- (core/decode/try_wait.h).
+-- Reports whether a run used a try_wait's result for more than to decide
+-- whether it must wait. Then both results of each try_wait must be explored,
+-- too (core/decode/try_wait.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end
@@ -61,9 +61,9 @@ local function strays(found)
   return false
 end
 
--- Runs one cluster with a prescribed schedule. If the run leaves more than
--- `left` output elements unwritten, runs it again together with all clusters.
--- `left` is the number that another schedule of the cluster left unwritten.
+-- Runs one cluster with a prescribed schedule. `left` is the number of output
+-- elements that another schedule of the cluster left unwritten. If this run
+-- leaves more, runs the schedule again, together with all other clusters.
 local function run_one(run, turns, order, left)
   local o = {turns = turns, unit = order.cluster}
   local found = run(o)
@@ -109,8 +109,9 @@ local function explore_cluster(result, run, order)
     local o = found.orders[1]
     note_open(result, o, swap.file, swap.line)
     if o.idle then
-      -- o.idle: a warp polled without success in this run, so its order is not
-      -- counted. Only schedules that swap two of its turns are explored.
+      -- In this run, a warp polled without success (o.idle). The run does not
+      -- count as an order, but schedules that swap two of its turns are
+      -- explored.
       add(o)
     elseif not known[o.hash] then
       known[o.hash] = true
@@ -221,8 +222,7 @@ end
 -- Number of bytes that encode a turn (a scheduling step) in a schedule.
 local WORD = 8
 
--- Splits a schedule (the text `turns`) into texts. Each has the consecutive
--- turns of one warp or agent.
+-- Splits a schedule (the text `turns`) wherever the warp or agent changes.
 local function pieces_of(turns)
   local list, last = {}, nil
   for i = 1, #turns, WORD do

@@ -51,7 +51,7 @@ local ORDERS, SECONDS, LEAST = 2000, 60, 1e-3
 -- The longest search, in seconds, for a repair that the user did not request.
 local MENDING = 20
 
-local Verdict = {__closed = true}  -- see cute.lang.dependencies
+local Verdict = {__closed = true}  -- traces do not record its fields
 Verdict.__index = Verdict
 
 local function place(file, line)
@@ -63,8 +63,8 @@ local function both(o)
   return a == b and a or a .. " and " .. b
 end
 
---- Functions that return a sentence about a part that was not covered, by
--- reason. The names of reasons are those of cutelua.check.explore.
+--- Functions that describe a part that was not covered. Their keys are the
+-- reasons of cutelua.check.explore.
 local WHY = {
   many = function()
     return "there are more warps and mbarriers than the check can track (4096)"
@@ -152,8 +152,8 @@ function Verdict:__tostring()
   return core.visible(table.concat(text, "\n"), true)
 end
 
--- Returns the turns of a schedule as "warp" or "warp:agent" texts, and the
--- source line of each turn.
+-- Returns the turns (scheduling steps) of a schedule as "warp" or "warp:agent"
+-- texts, and the source line of each turn.
 local function plain_schedule(s)
   local out = {turns = {}, lines = {}, cluster = s.cluster}
   for i, turn in ipairs(s.turns) do
@@ -383,8 +383,8 @@ function check.launch(program, launch, opts, arguments)
     local fault, now = v.fault or wrong_place(v), core.clock()
     local seconds = opts.surgeon and bounds.seconds
       or math.min(MENDING, bounds.seconds)
-    -- Trials of edits (cutelua.check.main) get the other half of the command's
-    -- time.
+    -- The search may use half of the remaining time. cutelua.check.main needs
+    -- the other half to try edits of the script.
     local limit = (opts.surgeon or not opts.limit) and bounds.limit
       or now + (bounds.limit - now) / 2
     v.mend = fault and (v.fault or judge)

@@ -188,7 +188,8 @@ function Session:run(program, launch)
   return found
 end
 
--- Makes the session print the fidelity of each later launch after its verdict.
+-- Makes the session print, after each later verdict, how closely the simulator
+-- models the launch's operations (cutelua.text.fidelity).
 function Session:print_fidelity()
   self.show_fidelity = self.show_fidelity or fidelity.printer(
     self.opt.json and "json" or "text", self.out)
@@ -367,14 +368,15 @@ function Session:note(program, launch)
   end
 end
 
---- Returns the sizes at which a lesson runs (cutelua.bench.lessonlib).
+--- Returns the problem sizes at which a lesson, a demonstration script, runs
+-- (cutelua.bench.lessonlib).
 function Session:sizes(list, tile)
   if not self.opt.sizes then return list end
   self.tried = {}
   return sizes.around(list[1], tile)
 end
 
---- Calls f, which runs one size of a lesson. After a bug at this size, the
+--- Calls f, which runs a lesson at one size. After a bug at this size, the
 -- lesson continues with the other sizes.
 function Session:attempt(size, f)
   if not self.tried then return f() end

@@ -161,8 +161,9 @@ local function regions(sites)
   return path
 end
 
--- Returns operands of other instructions that have the same role and type, and
--- whose values are available at instruction i.
+-- Returns operands that could replace operand `own` of instruction i. They
+-- belong to earlier instructions and have the same role and type, and their
+-- values are available at i.
 local function donors(here, i, own, role)
   here.paths = here.paths or regions(here.sites)
   local list, known = {}, {[own.ref] = true}
@@ -508,12 +509,13 @@ end
 
 ---------------------------------------------------------------------------
 
---- Calls add(site, when, edit, words, ring, group) for all alternatives to
--- operands of here.sites. `when` is the priority: smaller values are tried
--- first. Patches of one line with the same words form one candidate per ring.
--- Patches of one group with the same words form one candidate even if their
--- lines differ. `here` is a table {sites = the kernel's instructions, mems =,
--- numbers =, threads =, ctas =, fault =}.
+--- Calls add(site, when, edit, words, ring, group) for each alternative to an
+-- operand of an instruction in here.sites. `when` is the priority: smaller
+-- values are tried first. `edit` is the patch, and `words` describes it.
+-- Patches of one line with equal words are tried together, as one candidate per
+-- ring. If `group` is given, so are all patches of the group with equal words,
+-- whatever their lines. `here` is a table {sites = the kernel's instructions,
+-- mems =, numbers =, threads =, ctas =, fault =}.
 ---@param here table
 ---@param add fun(site: table, when: integer, edit: table, words: string?)
 function operands.each(here, add)

@@ -364,7 +364,7 @@ local function left(sites, gone)
 end
 
 -- Appends to `list` the patches that insert operation o before the instruction
--- `ref`. If o.first exists, the patches insert o.first before o.
+-- `ref`. If o.first is set, this other operation is inserted before o.
 local function insert(list, ref, o)
   if o.first then insert(list, ref, o.first) end
   list[#list + 1] = {ref = ref, how = "before", op = o.op, imm = o.imm,
@@ -398,9 +398,9 @@ local function map_places(sites)
   return list
 end
 
--- Reports whether operation o is usual at insertion point p. Usual are a
--- barrier after a wait or a fence, a fence before a barrier, and expect_tx
--- before a copy.
+-- Reports whether operation o is usually needed at insertion point p. This
+-- holds for a barrier after a wait or a fence, a fence before a barrier, and
+-- expect_tx before a copy.
 local function is_usual(p, o)
   if o.op == "mbarrier.expect_tx" then
     return p.op ~= nil and p.op:find "%.load$" ~= nil
@@ -583,10 +583,10 @@ function Trial:candidates()
   return in_turn(list, self.fault, {})
 end
 
--- By kind of fault: the last priority of operand changes that are tried before
--- operations are inserted. It is RING for kinds that are not listed. Listed
--- kinds, such as accesses to blocks that start or exit too early, have a
--- smaller limit, because changing a rank, stage or number may merely hide the
+-- The last priority of operand changes that are tried before operations are
+-- inserted, by kind of fault. It is RING for kinds that are not listed. The
+-- listed kinds, such as accesses to blocks that start late or exit early, have
+-- a smaller limit. There, changing a rank, stage or number may merely hide the
 -- fault.
 local BEFORE = {["exited-block"] = operands.SAME,
                 ["unstarted-block"] = operands.SAME,
@@ -792,7 +792,7 @@ end
 
 --- Reports whether fix m inserts an operation where operation o was removed:
 -- between the same two memory accesses. `first` reports this for the line
--- m.places[1], `any` for all lines in m.places.
+-- m.places[1], `any` for at least one line of m.places.
 ---@param fn any
 ---@param o table operation of repair.needs
 ---@param m table

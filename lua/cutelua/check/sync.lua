@@ -203,8 +203,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Adds waits at each named barrier that the kernel uses, and at an unused
--- barrier. If `arrive` is true (threads wait forever), also adds arrivals at
--- the used barriers.
+-- barrier. If `arrive` is true, because threads wait forever, also adds
+-- arrivals at the used barriers.
 local function named(here, add, arrive)
   local free, known = 1, {}
   for _, s in ipairs(here.sites) do

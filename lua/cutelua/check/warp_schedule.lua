@@ -1,6 +1,6 @@
---- Converts the schedule of a bug, whose repetition shows the bug again, to
--- text and to a file. The text lists the turns and their lines; `cutelua check
--- --replay FILE` runs the file.
+--- Converts a schedule that reproduces a bug to text and to a file. The text
+-- lists the turns (scheduling steps) and their lines; `cutelua check --replay
+-- FILE` runs the file.
 local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local source = require "cute.lang.source"
@@ -10,8 +10,8 @@ local warp_schedule = {}
 local HEAD = "cutelua schedule 1"
 
 --- Returns a bug's schedule: {kernel =, cluster =, turns = {{warp, agent},
--- ...}, path = the source line of each turn, switches = how often the warp
--- changes from one turn to the next}.
+-- ...}, path = the source line of each turn, switches = how often consecutive
+-- turns belong to different warps}.
 ---@param result table of explore
 ---@param name string the kernel's name
 function warp_schedule.of(result, name)
@@ -36,8 +36,9 @@ local function where(turn)
     turn.line) or "?"
 end
 
--- Divides a path into stretches: consecutive turns of one warp, or of one
--- agent. Returns a list of stretches {who = description, "FILE:LINE", ...}.
+-- Divides the path of a schedule into stretches: consecutive turns of one warp,
+-- or of one agent such as the TMA unit. Returns a list of stretches {who =
+-- description, "FILE:LINE", ...}.
 local function stretches(path)
   local list = {}
   for _, turn in ipairs(path) do

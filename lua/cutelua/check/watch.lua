@@ -1,4 +1,5 @@
---- Checks every launch that a program makes; for tests in other languages.
+--- Checks every launch that a host program in another language makes in its
+-- tests.
 local check = require "cutelua.check"
 local core = require "cute.core"
 local findings = require "cutelua.findings"

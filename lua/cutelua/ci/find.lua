@@ -71,8 +71,8 @@ local function start(self, path)
   end
 end
 
---- Returns the items below paths, in order: {path =, unreadable = reason?}; or
--- nil and a message.
+--- Returns the scripts and captured launches below the paths, in order: {path
+-- =, unreadable = reason?}; or nil and a message.
 ---@param paths string[]
 ---@return table[]? items
 ---@return string? message

@@ -41,9 +41,8 @@ local SPEC = {
     rpc.OPTIONS.memory, rpc.OPTIONS.jobs},
 }
 
--- A check that reaches its time limit ends by itself and reports the part that
--- it covered. To do so, it may exceed the limit by GRACE (a fraction of the
--- limit) and by LEAST seconds.
+-- A check that reaches its time limit stops and reports what it covered. It may
+-- exceed the limit by GRACE (a fraction of the limit) plus LEAST seconds.
 local GRACE, LEAST = 0.2, 2
 -- LARGEST: largest size in bytes of a record that --add reads. OUTPUT: largest
 -- number of bytes of a check's output that is kept for a message.
@@ -81,8 +80,8 @@ local function empty_record(path)
 end
 
 -- Moves the first place of finding f that is in an existing file to the front,
--- because code hosts show only such places. Code in PTX inside a script, or in
--- modules of cutelua, has no such file. If no place is in a file, adds the
+-- because code hosts show only such places. Places in embedded PTX, or in
+-- modules of cutelua, are in no file. If no place is in a file, adds the
 -- script's first line.
 local function move_place(item, f)
   for i, p in ipairs(f.places) do
@@ -129,7 +128,8 @@ local function finish(item, status, record)
   print_item(item)
 end
 
--- Converts an outcome of cutelua.mcp.calls to a status and a record.
+-- Converts the outcome of a check (see cutelua.mcp.calls) to a status and a
+-- record.
 local function result_of(opt, item, outcome)
   local record = outcome.record or empty_record(item.path)
   local first = record.findings[1]
@@ -150,7 +150,7 @@ end
 -- Runs
 ---------------------------------------------------------------------------
 
--- Starts the check of an item, unless its verdict is already known.
+-- Starts the check of a script or captured launch, unless its verdict is known.
 local function begin(opt, all, kept, item)
   if item.unreadable then
     local record = empty_record(item.path)
@@ -174,7 +174,7 @@ local function begin(opt, all, kept, item)
     end}
 end
 
--- Waits until all calls have ended.
+-- Waits until all checks have ended.
 local function wait(all)
   while all.running[1] do
     all:wait(all:patience(1))
@@ -214,8 +214,8 @@ local function is_record(r)
   return true
 end
 
--- Reads a record that another run wrote; returns it as an item, or nil and a
--- message.
+-- Reads a record that another run wrote. Returns it in the form of a checked
+-- script, or nil and a message.
 local function added(path)
   local text, why = output.read_plain(path, LARGEST)
   if not text then return nil, why end
@@ -228,7 +228,7 @@ local function added(path)
           record = record}
 end
 
--- Prints how many items have each status.
+-- Prints how many scripts and captured launches have each status.
 local function summarize(items, seconds)
   local counts, known, words = report.counts(items), 0, {}
   for _, row in ipairs(report.STATUSES) do
@@ -262,8 +262,7 @@ local function write(opt, items)
   return good
 end
 
--- Returns the items to check, plus the record of --add as an item; or nil and a
--- message.
+-- Returns the scripts to check, plus the record of --add; or nil and a message.
 local function items_of(opt)
   local named = {}
   for _, path in ipairs {opt.sarif or false, opt.gitlab or false,

@@ -7,8 +7,8 @@ local sys = require "cute.sys"
 
 local report = {}
 
---- The statuses of items, the worst first: {status, words in a summary, color
--- of a badge}.
+--- The statuses of checked scripts, the worst first: {status, words in a
+-- summary, color of a badge}.
 report.STATUSES = {
   {"bug", "with bugs", "e05d44"}, {"error", "with errors", "fe7d37"},
   {"incomplete", "not covered", "dfb317"}, {"ok", "ok", "4c1"},
@@ -16,8 +16,8 @@ report.STATUSES = {
 
 local EXIT = {bug = 1, error = 1, incomplete = 3, ok = 0, idle = 1}
 
---- Returns how many items have each status, and the worst status; "idle" if
--- there are no items.
+--- Returns how many of the checked scripts (items) have each status, and the
+-- worst status; "idle" if there are no items.
 ---@param items table[]
 ---@return table<string, integer> counts
 ---@return string worst
@@ -46,8 +46,8 @@ local function appended(to, list, change)
   end
 end
 
---- Returns one record of the findings of all items. Its field `checked` names
--- the script of each launch.
+--- Returns one record of the findings of all checked scripts (items). Its field
+-- `checked` names the script of each launch.
 ---@param items table[]
 ---@return table
 function report.record(items)

@@ -43,7 +43,7 @@ local function value(self, what, name)
 end
 
 -- Stores the reason why the folder of verdicts cannot be used, unless a reason
--- is stored already. One note reports it.
+-- is stored already. One note reports the stored reason.
 local function refuse(self, why)
   if why ~= "" then self.why = self.why or why:gsub("^kernels [^:]*: ", "") end
 end

@@ -27,8 +27,8 @@ end})
 -- Running
 ---------------------------------------------------------------------------
 
--- Continues the launch until it meets a goal: a list of points, and of changes
--- of memory, at which to stop. Returns when the launch has stopped.
+-- Continues the launch until it meets a goal: a list of points and memory
+-- changes at which to stop. Returns when the launch has stopped.
 function Session:run(goal)
   goal.faults = goal.faults ~= false
   coroutine.yield(goal)
@@ -97,8 +97,8 @@ end
 -- Navigation
 ---------------------------------------------------------------------------
 
--- Returns a goal made of all breakpoints and watchpoints, and of the points in
--- `more`.
+-- Returns a goal: a table of points and memory changes at which the run stops.
+-- It has all breakpoints and watchpoints, and the points in `more`.
 function Session:goals(more)
   local goal = {points = {}, changes = {}}
   for _, p in ipairs(more or {}) do goal.points[#goal.points + 1] = p end
@@ -214,8 +214,8 @@ local function new_break(self, b)
   return b.number
 end
 
--- Returns the source chunk of the kernel that has this short file name; raises
--- an error if there is none.
+-- Returns the source chunk of the kernel whose short file name is `name`;
+-- raises an error if there is none.
 local function chunk_of(self, name)
   local found
   for _, chunk in ipairs(self.chunks) do
@@ -325,8 +325,8 @@ function Session:names()
   return self.locals:at(is_end and math.huge or at.ref or 0, at.file, at.line)
 end
 
--- Returns the position of the warp in focus: its instruction, or the place
--- where it waits.
+-- Returns the position of the warp in focus: the instruction that it executes,
+-- or at which it waits.
 function Session:seat()
   local f, at = self.focus, self.at
   if self:is_over() or at.cta == f.cta and at.warp == f.warp then return at end

@@ -35,8 +35,8 @@ function Locals:at(ref, file, line)
   return seen, names
 end
 
--- Records that a local has this value after n instructions of the trace, unless
--- it had the same value before.
+-- Records that a local has `value` after n instructions of the trace, unless
+-- its last recorded value is the same.
 local function note(self, n, info, last, name, value)
   if name:sub(1, 1) == "(" or rawequal(last[name], value) then return end
   last[name] = value
@@ -45,9 +45,9 @@ local function note(self, n, info, last, name, value)
     line = self.line[info.func] or info.linedefined}
 end
 
---- Returns a new list of records, and a function that extends it. The trace
--- calls the function at every line of the user's code, with the number of
--- instructions so far (TRACE_STATE, `record`).
+--- Returns a new list of records, and a function that extends the list. The
+-- trace calls this function at every line of the user's code, with the number
+-- of instructions so far (TRACE_STATE, `record`).
 ---@return table locals, fun(n: integer) record
 function locals.new()
   -- A value that is new at the beginning of a line was set by the line before.

@@ -1,5 +1,6 @@
---- Prints what the tracing passes over the bodies of loops and branches find,
--- if CUTELUA_DEBUG=trace is set (cute.lang.region).
+--- Prints how the types of variables in loops and branches are found, if
+-- CUTELUA_DEBUG=trace is set. The tracer passes over such a body until it finds
+-- nothing new (cute.lang.region).
 local core = require "cute.core"
 local report = require "cute.lang.report"
 
@@ -29,9 +30,9 @@ function passes.open(key, what)
   report.tell(key:match "@?([^@]*)$" .. ": " .. what)
 end
 
---- Prints what a pass over the body found about a slot (a variable or field):
--- that its value changes from `from` to `to` or, if `from` is nil, that the
--- range of its possible values grew.
+--- Prints what a pass over the body found about a slot (a variable or field).
+-- Its value changes from `from` to `to`; if `from` is nil, the range of its
+-- possible values grew.
 function passes.slot(region, slot, from, to)
   local line = ("  pass %d: %s '%s' "):format(region.passes,
     slot.t and "field" or slot.f and "upvalue" or "local", slot.name)

@@ -1,8 +1,8 @@
 --- Lists the environment variables that cutelua, its specs and make read.
 -- spec/program/doc_spec.lua compares the list with the sources.
 
--- Each entry is {name, text}; `for` says which program reads the variable, if
--- not cutelua.
+-- Each entry is {name, text}. The field `for` names the program that reads the
+-- variable, if it is not cutelua.
 return {
   {"CUTELUA_CACHE", "`0` disables the caches of compiled kernels."},
   {"CUTELUA_CACHE_IMAGE", "The absolute path of a read-only cache of "

@@ -331,8 +331,8 @@ local function module_item(name, value)
   return item
 end
 
--- Fills in the item of a table of constants from the table's class in
--- lua/cute/meta. Returns false for any other item.
+-- Fills in the item (a public name) for a table of constants, from the table's
+-- class in lua/cute/meta. Returns false for any other item.
 local function constants(item)
   local same = load_meta().names[item.name]
   local entry = not MODULES[item.name]
@@ -672,8 +672,8 @@ end
 local TITLES = {["cute.stream"] = "stream", ["cute.event"] = "event",
                 ["cute.graph"] = "graph"}
 
---- Returns the item (see names.all) of a value: a function, a module, an object
--- of a class.
+--- Returns the item (see names.all) of a value, which is a function, a module
+-- or an object of a class.
 ---@param value any
 ---@return table? item
 function names.of(value)

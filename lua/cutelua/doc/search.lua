@@ -106,7 +106,7 @@ end
 
 local function find_names(_, add)
   for _, item in ipairs(names.all()) do
-    -- skip aliases and classes' makers
+    -- skip aliases, and functions that create objects of a class
     if not item.same and not item.maker then
       add(item.name, item.doc and comments.summary(item.doc) or "", nil,
           item.doc and table.concat(item.doc.text, " "))

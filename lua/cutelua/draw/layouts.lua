@@ -242,8 +242,8 @@ function layouts.swizzle(swizzle, opts)
   p.title = tostring(swizzle)
   table.insert(p.captions, 1, ("%s: a cell is %d element%s, its number where "
     .. "it begins"):format(tostring(layout), 1 << m, m > 0 and "s" or ""))
-  -- By default, a cell has the colour of its chunk, which is a chunk of 2^M
-  -- elements.
+  -- By default, a cell has the colour of the chunk of 2^M elements that it
+  -- shows.
   if opts.by == nil then
     panel.by = nil
     for i, v in ipairs(panel.ids.offset) do

@@ -188,8 +188,7 @@ local DEFINES, USES = 3, 6
 --- Returns, for each statement, its distance from the given lines. A statement
 -- that defines a name is near to lines that use the name. Statements that share
 -- no names with the lines, directly or through other statements, are absent.
----@param from table<integer, number> the lines, each with the distance at which
--- it counts
+---@param from table<integer, number> the lines, each with its initial distance
 ---@return table<table, number>
 function Code:distances(from)
   local far, due = {}, {}

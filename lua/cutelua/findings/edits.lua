@@ -70,8 +70,8 @@ local function at_ring(code, lane, lines, n, indent)
 end
 
 -- Converts a repair's description of an operation (`words`) to a statement for
--- line n. Returns nil if the description and the script do not name all
--- operands of the operation.
+-- line n. Returns nil if an operand of the operation has no name in the
+-- description or the script.
 local function statement_of(words, lines, n, indent)
   local code, lane = words:match "^(.-), where n counts its executions,(.*)$"
   if code then

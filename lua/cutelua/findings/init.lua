@@ -125,8 +125,8 @@ function Collector:leave(what, text, more)
     file = more.file and changes.file(more.file)})
 end
 
--- Adds to `not_checked` the first float function of a program whose results on
--- a GPU may have other bits.
+-- Adds to `not_checked` the first float function in a program for which a GPU
+-- may return other bits than the simulator.
 local function leave_inexact(self, program)
   local name, file, line = core.sim_inexact(program.fn)
   if name then
@@ -240,7 +240,8 @@ function Collector:early(v, program, launch)
   findings.early(list)
 end
 
---- Adds the verdict on a lesson's results.
+--- Adds the verdict on the results of a lesson, which is a demonstration
+-- script.
 ---@param o table of cutelua.check.main
 function Collector:verified(o)
   if o.ok then return end
@@ -366,8 +367,8 @@ function Collector:estimated(e)
   self:measure(out)
 end
 
--- Returns a function for the field `progress` of a launch: it tells
--- findings.launched that the launch is running.
+-- Returns a function for the field `progress` of a launch. It reports to
+-- findings.launched that the launch is still running.
 local function ticking(progress, name)
   local last = core.clock()
   return function(done)
@@ -400,7 +401,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Stores the first finding, and a function that returns edits for it. Only Lua
--- scripts have edits, PTX files do not.
+-- scripts get edits, not PTX files.
 function Collector:lead(f, edits_of)
   if f and edits_of and not self.first and not self.name:find "%.ptx$" then
     self.first = {finding = f, edits_of = edits_of}

@@ -15,12 +15,13 @@ local likely = {}
 -- The largest number of edits of one finding that are reported without a trial.
 likely.MOST = 3
 -- LINES: the longest chunk that is searched, in lines. COLUMNS: the longest
--- line that is searched. OPERATIONS: if rounds of pipelines lack more
--- operations, none is inserted. NAMES: the longest chunk, in lines, whose names
+-- line that is searched. OPERATIONS: if more operations are missing in
+-- pipelines, none is inserted. NAMES: the longest chunk, in lines, whose names
 -- are compared.
 local LINES, COLUMNS, OPERATIONS, NAMES = 5000, 500, 60, 2000
--- ELSEWHERE: the distance from the fault of lines in other files. HOST: the
--- distance of lines that launch a kernel, which only the host runs.
+-- Edits are sorted by their distance from the fault. ELSEWHERE: the distance of
+-- lines in other files. HOST: the distance of lines that launch a kernel, which
+-- only the host runs.
 local ELSEWHERE, HOST = 12, 10
 -- Lines at most this far from a line that the kernel executes also count as
 -- executed.
@@ -44,8 +45,8 @@ end
 local SLOTS = {"mbarrier_[%l_]+%(()([%a_][%w_.]*)([^,(){}]*)()[,)]",
                "bar_ptr%s*=%s*()([%a_][%w_.]*)([^,(){}]*)()[,}]"}
 
--- Adds edits that replace the stage of an mbarrier in line n by another stage:
--- the different stage of the same ring that is used nearest to the line.
+-- Adds edits that replace an mbarrier's stage in line n by another stage of the
+-- same ring, the nearest one that the text uses.
 local function add_slots(add, chunk, n, line, lines)
   for _, form in ipairs(SLOTS) do
     for from, ring, stage, to in line:gmatch(form) do
@@ -79,8 +80,8 @@ local function add_bytes(add, chunk, n, line, _, r)
   end
 end
 
--- Adds the edit that inserts a warpgroup fence, after an error that reports its
--- absence.
+-- Adds the edit that inserts a warpgroup fence, after an error that reports a
+-- missing fence.
 local function add_fence(add, chunk, n, line, lines)
   local text = changes.indent(line) .. "cute.nvgpu.warpgroup.fence()"
   n = changes.fitting(lines, text, n, math.max(1, n - changes.LONGEST))
@@ -98,7 +99,7 @@ local function add_commit(add, chunk, n, line, lines)
   end
 end
 
--- Adds the edit that sets a launch's cluster size to the one in the error's
+-- Adds the edit that sets a launch's cluster size to the size in the error's
 -- advice.
 local function add_cluster(add, chunk, n, line, _, r)
   local option = (r.details or ""):match "(cluster = %b{})"
@@ -120,9 +121,10 @@ local EXECUTED = {deadlock = {add_slots}, race = {add_slots},
                   ["in-flight"] = {add_fence}}
 
 -- Weights of the changes that cutelua.findings.variants and
--- cutelua.findings.rewrites make, by kind of fault and name of the change. A
--- weight is added to the distance of the edit: negative for likely changes.
--- Changes with false are not tried.
+-- cutelua.findings.rewrites make, by kind of fault and name of the change.
+-- Edits are tried in order of their distance from the fault, to which the
+-- weight is added; likely changes have negative weights. Changes with false are
+-- not tried.
 --
 -- For example, uncleared registers cause only wrong or undefined results, so
 -- other faults need no edit that clears them. A changed number or operator may
@@ -156,7 +158,7 @@ for kind in ([[race warp-race async-in-flight uninitialised deadlock mbarrier
   ROUNDS[kind] = true
 end
 
--- Adds the edits that complete rounds of pipelines in a chunk.
+-- Adds the edits that insert the missing operations of pipelines in a chunk.
 local function add_rounds(add, chunk, lines)
   local list, is_visible = pipelines.lacks(lines), scopes.visible(lines)
   for i = 1, #list <= OPERATIONS and #list or 0 do
@@ -175,7 +177,7 @@ local function add_rounds(add, chunk, lines)
   end
 end
 
--- Reports whether an edit in a list consists of only this change.
+-- Reports whether a list has an edit that makes only this change.
 local function has(list, change)
   for _, e in ipairs(list) do
     local c = e.changes[1]
@@ -276,9 +278,9 @@ local function is_beside(executed, s)
   end
 end
 
--- Reports whether statement s computes numbers for a kernel: it is inside a
--- statement that contains executed lines, such as the definition of a kernel,
--- or it defines constants. Other statements of a script make the inputs.
+-- Reports whether statement s computes numbers for a kernel. It does if it
+-- defines constants, or if it is inside a statement with executed lines, such
+-- as a kernel's definition. Other statements of a script make the inputs.
 local function is_of_kernel(c, executed, s)
   if c.lines[s.line]:find "^%s*local%s[%w_,%s]+=[%w_%s%.,%+%*/%-]+$" then
     return true
@@ -371,7 +373,7 @@ local function sorted(list)
 end
 
 --- Returns the edits `known` and likely edits in alternation, the best first.
--- Likely edits have `unchecked` = true.
+-- Likely edits get `unchecked` = true, because no check confirmed them.
 ---@param r table an element of report.reports, or {kind =, file =, line =}
 ---@param executed table<string, table<integer, boolean>> lines that the kernel
 -- executes, by chunk

@@ -1,6 +1,6 @@
---- Finds the operations on pipeline states in a script's text, and operations
--- that are missing there. A consumer's round consists of wait, release and
--- advance; a producer's round consists of acquire, commit and advance.
+--- Finds the operations on pipeline states in a script's text, and missing
+-- operations. A consumer's round consists of wait, release and advance; a
+-- producer's round consists of acquire, commit and advance.
 local pipelines = {}
 
 local CONSUMER = {consumer_wait = true, consumer_release = true,
@@ -68,9 +68,9 @@ function pipelines.operations(lines)
   return list
 end
 
--- A pipeline has two rings of mbarriers, "full" and "empty". For each ring and
--- each operation on its mbarriers, the pipeline's method that does the
--- operation.
+-- A pipeline has two rings of mbarriers, "full" and "empty".
+-- METHODS[ring][operation] is the pipeline's method that does the operation on
+-- an mbarrier of the ring.
 local METHODS = {
   full = {["mbarrier_wait"] = "consumer_wait",
           ["mbarrier_arrive"] = "producer_commit"},
@@ -78,8 +78,8 @@ local METHODS = {
            ["mbarrier_arrive"] = "consumer_release"},
 }
 
---- Returns a call of the pipeline method that does operation `op` on the
--- pipeline's ring of mbarriers. The call uses the state that the script uses
+--- Returns a call of the pipeline method that does operation `op` on an
+-- mbarrier of `ring`. The call passes the pipeline state that the script uses
 -- nearest to line n. Returns nil if the text has no such pipeline.
 ---@param lines string[]
 ---@param n integer
@@ -119,8 +119,8 @@ local function rounds_of(list)
 end
 
 -- Returns the line after which code that uses expression `name` can be
--- inserted: the declaration of the expression's first name or, without one in
--- the block, the block's first line.
+-- inserted. It is the line that declares the expression's first name, or else
+-- the block's first line.
 local function start_of(lines, block, name, before)
   local first = name:match "^[%w_]+"
   for k = before - 1, block + 1, -1 do
@@ -142,10 +142,9 @@ end
 
 -- Calls add(line, code, behind) for each operation that is missing in a round
 -- of a consumer or a producer. The code belongs after the line if `behind` is
--- true, else before it. `others` is the set of pipelines that have a
--- consumer_release in the block. If the round only advances a state, a copy of
--- the state may have been released; the state then belongs to one of these
--- pipelines.
+-- true, else before it. If the round only advances a state, the kernel may have
+-- released a copy of the state. `others` then names the pipelines to which the
+-- state may belong: those with a consumer_release in the block.
 local function complete_round(r, lines, others, add)
   local of, pipe = r.of, nil
   for _, o in ipairs(r) do pipe = pipe or o.pipe end
@@ -173,8 +172,8 @@ local function complete_round(r, lines, others, add)
     or of.producer_get_barrier then
     if not of.producer_acquire then early "producer_acquire" end
     if not r.last then
-      -- Without a producer_commit, this line may be followed by copies that use
-      -- the state. The advance then belongs at the end of the block.
+      -- After a producer_commit, the advance belongs right behind it. Otherwise
+      -- copies that use the state may follow, so it belongs at the block's end.
       return add(of.producer_commit and final.line
         or end_of(lines, block, final.line) - 1, state .. ":advance()", true)
     end
@@ -184,8 +183,8 @@ local function complete_round(r, lines, others, add)
   end
 end
 
--- Returns the set of states that are made as clones of other states. Clones are
--- excluded, because they have no complete rounds.
+-- Returns the set of states that are clones of other states. Clones are
+-- excluded from the search, because they have no complete rounds.
 local function copies_of(lines)
   local set = {}
   for _, line in ipairs(lines) do
@@ -195,8 +194,8 @@ local function copies_of(lines)
   return set
 end
 
---- Returns the operations that rounds of pipelines lack: {line =, behind = true
--- if the code belongs after the line, code =}.
+--- Returns the missing operations of pipelines: {line =, behind = true if the
+-- code belongs after the line, code =}.
 ---@param lines string[]
 ---@return table[]
 function pipelines.lacks(lines)

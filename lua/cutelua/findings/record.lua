@@ -24,9 +24,8 @@ local record = {}
 -- Places
 ---------------------------------------------------------------------------
 
--- Returns a function that maps a line of the script to the first line of the
--- emitted CUDA C that the line produced. The CUDA C is emitted on the first
--- call.
+-- Returns a function that maps a line of the script to the first line of CUDA C
+-- that was emitted for it. The CUDA C is emitted on the first call.
 local function cuda_lines(program, sm)
   local first
   return function(chunk, line)
@@ -301,13 +300,13 @@ function record.wrong(o)
     end
 end
 
--- Lines this far before a line of an error's traceback may be the error's
--- cause.
+-- The number of lines before a line of an error's traceback in which the
+-- error's cause is searched.
 local AROUND = 40
 
--- Returns the lines of the user's modules: for each chunk that defines a
--- function in a loaded module, or in its tables or metatables, the set of all
--- its lines.
+-- Returns the lines of the user's modules: the set of all lines for each chunk.
+-- A chunk counts if it defines a function in a loaded module, or in the
+-- module's tables or metatables.
 local function own_modules()
   local all = {}
   local function look(v, deep)

@@ -1,8 +1,8 @@
 --- Rewrites code that has a known mistake: memory that nothing sets to zero, a
 -- barrier within a branch, sums that threads update without atomics, an access
--- without a bound, a wrong index. The functions have the parameters of those in
--- cutelua.findings.variants. They are called only for the kinds of faults for
--- which cutelua.findings.likely gives them a weight.
+-- without a bound, a wrong index. The functions have the same parameters as
+-- those of cutelua.findings.variants. Each is called only for kinds of faults
+-- with a weight for it in cutelua.findings.likely.
 local changes = require "cutelua.findings.changes"
 
 local rewrites = {}
@@ -67,16 +67,16 @@ function rewrites.unbranched(c, near, add)
   end
 end
 
--- Returns the index of the first token of the expression before the bracket of
--- a call, which is x.y in x.y[i].
+-- Returns the index of the first token of the expression that a bracket
+-- follows: of x in x.y[i].
 local function owner(c, call)
   local k = call.first - 1
   while c.tokens[k - 1] and c.tokens[k - 1].text == "." do k = k - 2 end
   return k
 end
 
--- Returns the index of the last token of a value that begins at token i, as far
--- as the value is in one line.
+-- Returns the index of the last token of a value that begins at token i. The
+-- value ends at the end of the line at the latest.
 local function value_end(c, i)
   local line = c.tokens[i].line
   while c.tokens[i + 1] and c.tokens[i + 1].line == line
@@ -205,8 +205,8 @@ local function is_index(c, i)
        and c.tokens[i - 2].text == "_"
 end
 
--- Returns the names in the text that are indices, or that hold the index of a
--- thread or block, in the order of the text.
+-- Returns the names in the text that are used as indices, or that hold the
+-- index of a thread or block. They are in the order of the text.
 local function indices(c)
   if not c.indices then
     c.indices = {}

@@ -39,8 +39,9 @@ local function region(p)
           endColumn = p.end_column, snippet = p.text and {text = p.text}}
 end
 
--- Returns the location of a place. An embedded module, whose name is in
--- brackets, is not a file of the script's author, so it has a logical location.
+-- Returns a finding's place in SARIF's form. An embedded module, whose name is
+-- in brackets, is not a file of the script's author, so its location is a
+-- logical one.
 local function location(p, id)
   local out = {id = id, message = {text = p.role}}
   if p.file:find "^%[" then

@@ -1,7 +1,7 @@
 --- Tries edits of a script by running a command again on the changed texts,
--- each time in a copy of this process. A first copy, which waits, is made
--- before the script runs. For each trial, the first copy makes a copy of
--- itself, in which no script has run yet.
+-- each time in a copy of this process. Before the script runs, a first copy is
+-- forked, which waits. It forks a copy of itself for each trial, in which no
+-- script has run yet.
 local changes = require "cutelua.findings.changes"
 local core = require "cute.core"
 local json = require "cutelua.text.json"
@@ -128,16 +128,16 @@ function Trials:try(texts, seconds, patience)
     bytes = bytes .. more
   end
   local verdict, time = bytes:match "^(%l+) (%S+)\n$"
-  -- No further trials: a late answer would be taken for the answer to the next
-  -- one.
+  -- Without an answer, end the trials: a late answer would be taken for the
+  -- next trial's answer.
   self.over = not verdict
   return verdict, tonumber(time)
 end
 
 -- SECONDS: processor time for the trials of all edits. ONE: the most processor
--- time for one trial. MOST: number of successful edits that ends the search.
--- MORE: processor time for the search for an edit without a note, once one with
--- a note is known.
+-- time for one trial. MOST: the search ends after this many successful edits.
+-- MORE: once an edit with a note succeeded, processor time for the search for
+-- an edit without a note.
 local SECONDS, ONE, MOST, MORE = 30, 10, 3, 3
 
 -- Returns the texts of an edit's files after its changes, by path. Returns nil
@@ -167,14 +167,13 @@ local function loaded()
   return list
 end
 
---- Tries edits in their order, and returns the edits after which the command
--- finds nothing wrong. An edit gets `unchecked`, and comes after the others, if
--- the command has a note that the script as it is lacks, or could not check
--- everything. If no edit succeeds, returns edits that were not tried, with
--- `unchecked`. The search for further edits takes at most as long as the search
--- for the first (MORE longer, if that has a note). Edits given without
--- `unchecked` are the surgeon's: if one of them succeeds, other edits are
--- omitted.
+--- Tries edits in their order, and returns those after which the command finds
+-- nothing wrong. An edit is put last and marked `unchecked` if it causes a note
+-- that the original script lacks, or if the command could not check everything.
+-- If no edit succeeds, returns edits that were not tried, marked `unchecked`.
+-- The search for further edits takes at most as long as the search for the
+-- first (MORE longer, if that has a note). Edits given without `unchecked` come
+-- from cutelua.check.repair; if one of them succeeds, other edits are omitted.
 ---@param list table[]
 ---@param sizes string[] sizes of the launches up to the finding; an edit must
 -- not change them

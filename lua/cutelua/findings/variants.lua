@@ -3,12 +3,12 @@
 -- name, another number or comparison, registers that are cleared. Whether a
 -- change repairs the fault is unknown until cutelua.findings.trials tries it.
 --
--- Each function in `variants.ALL` is called as f(c, near, add). c is the text
--- (cutelua.findings.code). near(s) returns the distance of statement s from the
--- fault, or nil if s must not change. add(first, last, text, weight,
--- description) adds the change that replaces the tokens from `first` to `last`
--- by a text. The weight is added to the distance; it is large for unlikely
--- changes.
+-- Each function in `variants.ALL` is called as f(c, near, add). c is the
+-- script's text (cutelua.findings.code). near(s) returns the distance of
+-- statement s from the fault, or nil if s must not change. add(first, last,
+-- text, weight, description) adds the change that replaces the tokens from
+-- `first` to `last` by `text`. Changes are tried in order of the distance plus
+-- the weight, which is large for unlikely changes.
 local changes = require "cutelua.findings.changes"
 
 local variants = {}
@@ -22,8 +22,8 @@ local variants = {}
 local UPPER, LOWER = "[A-DSX]", {"[abc]", "[mnk]", "[ij]", "[xy]", "[st]",
                                  "[01]"}
 
--- Returns patterns of a name, in which its distinguishing letters are replaced
--- by the class of letters. Two names are similar if they share a pattern.
+-- Returns patterns of a name: its distinguishing letters are replaced by their
+-- class. Two names are similar if they share a pattern.
 local function skeletons(name)
   local list = {}
   local upper, n = name:gsub(UPPER, "?")
@@ -74,7 +74,7 @@ local function similar(c, name)
   return list
 end
 
--- Replaces letters in a text as they differ between the names `from` and `to`.
+-- Replaces letters in a text as the name `to` differs from the name `from`.
 -- Only names whose new form occurs in the script c are changed.
 local function renamed(c, text, from, to)
   if #from ~= #to then return text end
@@ -177,8 +177,8 @@ local function owners_of(c)
   return c.owners
 end
 
--- Replaces the name before a field or method by another name that precedes the
--- same field or method elsewhere.
+-- Replaces the name before a field or method by another name, one that precedes
+-- the same field or method elsewhere.
 local function add_owners(c, near, add)
   local owners = owners_of(c)
   each_owner(c, function(i, t, key)
@@ -190,8 +190,8 @@ local function add_owners(c, near, add)
   end)
 end
 
--- Returns the names that share fields and methods with `name`. Names that share
--- more of them come first.
+-- Returns the names that precede the same fields and methods as `name` does.
+-- Names with more of them in common come first.
 local function companions(c, name)
   local list, shared = {}, {}
   for _, names in pairs(owners_of(c)) do
@@ -211,7 +211,8 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the keys of a call. Calls that share a key lend each other arguments.
+-- Returns the keys of a call. Arguments are taken only from calls that share a
+-- key.
 local function keys_of(c, call)
   if call.name == "{" or call.name == "(" then return {} end
   local keys = {call.name}
@@ -409,8 +410,8 @@ local function add_waits(c, near, add)
   end
 end
 
--- Removes a constant term of a sum or a remainder, or adds 1 to an argument or
--- subtracts 1 from it.
+-- Removes a constant term of a sum or a remainder. Also adds 1 to an argument,
+-- or subtracts 1 from it.
 local function add_terms(c, near, add)
   for i, t in ipairs(c.tokens) do
     local after, before = c.tokens[i + 1], c.tokens[i - 1]
@@ -456,8 +457,8 @@ local function add_bounds(c, near, add)
   end
 end
 
--- In a table constructor, replaces the value of a field by the local of the
--- same name.
+-- In a table constructor, replaces a field's value by the local that has the
+-- field's name.
 local function add_fields(c, near, add)
   for _, call in ipairs(c.calls) do
     for _, a in ipairs(call.name == "{" and near(call.statement)
@@ -494,7 +495,7 @@ local REGISTERS = {make_fragment_C = true, make_rmem_tensor = true,
   make_fragment = true}
 
 -- Returns the loop in which the registers that statement s declares are first
--- used. Returns nil if their first use is not in a loop at the level of s.
+-- used. Returns nil unless this loop is in the same block as s.
 local function first_loop(c, s, name)
   local indent, loop = changes.indent(c.lines[s.line]), nil
   for _, other in ipairs(c.statements) do
@@ -534,8 +535,8 @@ local function add_fills(c, near, add)
   end
 end
 
--- Returns the call that is the whole statement s, in one line; a false value if
--- s is something else.
+-- Returns the call that statement s consists of, if it is in one line; else a
+-- false value.
 local function call_of(c, s)
   if not s.call then
     s.call = false
@@ -550,9 +551,9 @@ local function call_of(c, s)
   return s.call
 end
 
--- Adds a statement before or after a statement that is a call. The new
--- statement is another call of the same function in the script, or the same
--- call with a similar operand.
+-- Adds a statement before or after a statement that is only a call. The new
+-- statement is another call of that function in the script, or the call itself
+-- with a similar operand.
 local function add_companions(c, near, add)
   local by = {}
   for _, s in ipairs(c.statements) do
@@ -613,8 +614,8 @@ local function add_exchanges(c, near, add)
   end
 end
 
---- The functions that add changes, by the name that WEIGHTS in
--- cutelua.findings.likely uses for them.
+--- The functions that add changes. WEIGHTS in cutelua.findings.likely uses the
+-- same keys.
 variants.ALL = {
   names = add_names, owners = add_owners, arguments = add_arguments,
   swaps = add_swaps, operators = add_operators, numbers = add_numbers,

@@ -74,7 +74,7 @@ end
 --- The table of Lua's globals that a learner's code can read.
 learn.globals = _G
 
---- Returns new globals for a learner: the names of cute and of Lua.
+--- Returns new globals for a learner: `cute`, `_`, `X`, and Lua's globals.
 ---@return table
 function learn.env()
   return setmetatable({cute = cute, _ = cute._, X = cute.X},
@@ -160,11 +160,11 @@ function learn.draw(block, env, as)
   return cute.draw(learn.value(block, env), {as = as})
 end
 
---- Returns the globals that a learner has after running the Lua blocks of a
--- lesson that precede block number `index`.
+--- Runs the Lua blocks of a lesson that precede block number `index`. Returns
+-- the learner's globals after these blocks.
 ---@param lesson table
 ---@param index integer index of the block, which is not run
----@param texts? table<integer, string> blocks as the learner changed them, by
+---@param texts? table<integer, string> the learner's changed blocks, by their
 -- index
 ---@return table
 function learn.before(lesson, index, texts)

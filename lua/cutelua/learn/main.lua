@@ -39,8 +39,8 @@ local function learned()
   return set
 end
 
--- Stores that an exercise of a lesson is solved; a failure to write does not
--- stop the lesson.
+-- Stores that an exercise of a lesson is solved. If this fails, the lesson
+-- continues.
 local function remember(lesson, name)
   local folder, set = folders.state(), learned()
   set[lesson.name .. "/" .. name] = true
@@ -123,7 +123,7 @@ local function lay(lesson, block)
 end
 
 -- Checks an answer to an exercise: the typed line or, if the line is blank, the
--- file at `path`. Returns true for a right answer, else nil and the reason.
+-- file at `path`. Returns true if the answer is right, else nil and the reason.
 local function answered(line, lesson, block, env, path)
   local text, chunk = line, "=(answer)"
   if not line:find "%S" then

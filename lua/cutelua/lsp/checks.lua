@@ -7,10 +7,10 @@
 -- the document ends them. PTX and LAUNCH files have other steps (STEPS), with
 -- the words in the document's `job` (cutelua.lsp.ptx).
 --
--- The results are in fields of the document. `found` is a list of {diagnostic
--- =, edits = the edits of the finding}. `facts` are the tensors of the last
--- record of `explain`. `traffic` are the hints of the last record of `profile`:
--- {line =, label =, tooltip =}.
+-- Results are in the document's fields. `found` is a list of {diagnostic =,
+-- edits = the finding's edits}. `facts` are the tensors in the last record of
+-- `explain`. `traffic` are the hints from the last record of `profile`: {line
+-- =, label =, tooltip =}.
 local core = require "cute.core"
 local findings = require "cutelua.findings"
 local json = require "cutelua.text.json"
@@ -29,7 +29,8 @@ local STEPS = {script = {"check", "profile", "explain"},
                launch = {"check", "profile"}, ptx = {"ptx"}}
 local SEVERITY = {error = 1, warning = 2, note = 3}
 
--- Returns the name under which a document is checked, which is its path.
+-- Returns the name under which a document is checked: its path, or
+-- "untitled.lua".
 local function name_of(doc)
   if doc.job then return doc.job.words[1] end
   local path = uris.path(doc.uri)
@@ -90,7 +91,7 @@ local function diagnostic(doc, f)
   return d
 end
 
--- Adds findings of a record to a document: those whose code matches `wanted`. A
+-- Adds the findings whose code matches the pattern `wanted` to a document. A
 -- script that launches nothing gets no diagnostic, because it may be a module.
 local function add(doc, record, wanted)
   for _, f in ipairs(record.findings) do
@@ -169,7 +170,7 @@ end
 
 local run
 
--- Handles the outcome of step number `step` of the checks of a document.
+-- Handles the outcome of step number `step` in the checks of a document.
 local function take(session, doc, step, outcome)
   doc.call = nil
   local record = outcome.record
@@ -216,7 +217,7 @@ function run(session, doc, step)
       texts = job and json.object {} or {[name] = doc.text},
       files = job and job.files or json.object {}, allow_io = server.io},
     done = function(outcome) take(session, doc, step, outcome) end}
-  -- A bug is shown at once. Its repairs are shown when the check ends.
+  -- Show a bug at once, and its repairs when the check ends.
   doc.call.early = command == "check" and function(record)
     doc.found = {}
     add(doc, record, "")
@@ -240,8 +241,8 @@ function checks.stop(session, doc)
   doc.call, session.due[doc] = nil, nil
 end
 
---- Plans the check of a document that was opened or changed, and of documents
--- that are checked together with it, such as PTX and its LAUNCH file.
+--- Plans the check of a document that was opened or changed. Also plans the
+-- checks of other documents that read it, such as the PTX of a LAUNCH file.
 ---@param session table
 ---@param doc table
 function checks.plan(session, doc)

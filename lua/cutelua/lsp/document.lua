@@ -57,8 +57,8 @@ local function units(text)
   return characters + pairs_
 end
 
---- Returns the offset of a position. A position beyond the end of its line, or
--- of the text, yields the offset of that end.
+--- Returns the offset of position p. If p is beyond the end of its line or of
+-- the text, returns the offset of that end.
 ---@param p {line: integer, character: integer}
 ---@return integer
 function Document:offset(p)

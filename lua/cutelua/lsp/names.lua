@@ -1,5 +1,6 @@
---- Finds the meaning of names in a document without running it: modules of cute
--- that locals hold, and the declarations of locals and functions.
+--- Finds what names in a document mean, without running it. It knows the
+-- modules of cute that locals hold, and the declarations of locals and
+-- functions.
 local complete = require "cutelua.program.complete"
 local cute = require "cute"
 local lex = require "cute.lang.lex"
@@ -63,8 +64,8 @@ local function module(name)
   return ok and value or nil
 end
 
--- Returns the value of an expression, given as text, if it is a module, or a
--- path of fields that begins with a known local; else nil.
+-- Returns the value of an expression, given as text: a required module, a local
+-- in `env`, or a field of either. Returns nil for other expressions.
 local function value_of(text, env)
   local name, rest = text:match(
     "^require%s*%(?%s*[\"']([%w_.]+)[\"']%s*%)?(.*)$")
@@ -80,7 +81,7 @@ local function value_of(text, env)
 end
 
 --- Returns the locals of a text whose values are known without running it, by
--- name. A local in `facts` has a sample value of its type.
+-- name. For a local in `facts`, the value is a sample of the local's type.
 ---@param text string
 ---@param facts table[] tensors and layouts of the records of cutelua.page
 ---@return table<string, any>
@@ -119,7 +120,7 @@ function names.sample()
   return sample
 end
 
---- Returns the path of names that ends with the name at an offset, such as
+--- Returns the path of names up to and including the name at an offset, such as
 -- "arch.popc" or "x:fill". Also returns the offset of the last name, and the
 -- offset after the path. Returns nil if there is no name.
 ---@param text string

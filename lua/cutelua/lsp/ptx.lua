@@ -11,14 +11,14 @@ local uris = require "cutelua.text.uri"
 
 local ptx = {}
 
--- Returns the text of a file; from the editor if the file is open there.
+-- Returns the text of a file, or the editor's text if the file is open there.
 local function text_of(session, path, most)
   local doc = session.documents[uris.of_path(path)]
   return doc and doc.text or files.read(path, most, "plain")
 end
 
--- Reports whether a text is a LAUNCH file; other JSON is Triton's metadata, for
--- example.
+-- Reports whether a text is a LAUNCH file, not other JSON such as Triton's
+-- metadata.
 local function is_launch(text)
   local t = text and json.decode(text)
   if type(t) ~= "table" then return false end
@@ -48,7 +48,7 @@ local function pair(session, path, text, most)
   if text_of(session, of, most) then return of, path end
 end
 
---- Reports whether a path may be that of a PTX file or a LAUNCH file.
+--- Reports whether a path may name a PTX file or a LAUNCH file.
 ---@param path string
 ---@return boolean
 function ptx.takes(path)

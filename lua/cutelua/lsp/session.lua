@@ -59,7 +59,7 @@ Session.tick, Session.patience = checks.tick, checks.patience
 -- Parameters
 ---------------------------------------------------------------------------
 
--- Raises an error that rpc.try returns and the client gets as "wrong
+-- Raises an error that rpc.try returns. The client gets it as "wrong
 -- parameters".
 local wrong = rpc.wrong
 
@@ -97,8 +97,8 @@ local function open_document(self, params)
   return found
 end
 
--- Returns the open document, and the offset in it, that a request's parameters
--- name.
+-- Returns the open document that a request's parameters name, and the offset of
+-- their position in it.
 local function place_of(self, params)
   local at = open_document(self, params)
   return at, at:offset(position_of(object(params, "position")))
@@ -161,7 +161,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the tensor or layout that a name holds at a line, which counts from
--- 1. It is the one declared last at or above the line, or else the first one.
+-- 1. If several have this name, it is the one declared last at or above the
+-- line, or else the first one.
 local function fact_of(at, name, line)
   local best
   for _, fact in ipairs(at.facts) do
@@ -181,8 +182,8 @@ local function told(fact)
   return ("%s: %s\n%s"):format(fact.name, text, fact.layout)
 end
 
--- Returns the documentation of the value or method that a path of names such as
--- x.y:z stands for in document `at`; nil if there is none.
+-- Returns the documentation of a path of names, such as x.y:z, in document
+-- `at`; nil if there is none. The path stands for a value or a method.
 local function documentation(at, path)
   local value = complete.value(path, environment(at))
   local text
@@ -232,8 +233,8 @@ methods["textDocument/completion"] = function(self, params)
   return {isIncomplete = #list > MOST_ITEMS, items = items}
 end
 
--- Returns the file of module `name` beside document `at`, as a document; nil if
--- there is none.
+-- Returns the file of module `name` as a document; nil if the folder of
+-- document `at` has no such file.
 local function module_of(self, at, name)
   local path = uris.path(at.uri)
   local folder = path and path:match "^(.*/)"

@@ -106,8 +106,8 @@ function Calls:add(call)
   self:start()
 end
 
--- Appends text to a call's output. Bytes beyond the limit of output are
--- omitted, and then call.cut is set.
+-- Appends text to a call's output. Omits bytes beyond the limit `output`, and
+-- sets call.cut if there are any.
 local function keep(call, text)
   local room = call.output - call.size
   if #text > room then text, call.cut = text:sub(1, math.max(room, 0)), true end
@@ -193,8 +193,8 @@ function Calls:receive(call)
   if not more then return self:finish(call) end
   call.bytes = call.bytes .. more
   take(call)
-  -- The command has ended. The socket may still be open, because a process that
-  -- the script started may hold it.
+  -- The command has ended. Do not wait for the socket to close, because a
+  -- process that the script started may hold it open.
   if call.code then self:finish(call) end
 end
 

@@ -62,9 +62,9 @@ local function implementation()
   return {name = "cutelua", title = "cutelua", version = sys.version}
 end
 
--- Sends the result of a request. In the newest revision, a result has a type
--- and names the server; a list (`lasting`) says how long the client may keep
--- it.
+-- Sends the result of a request. In the newest revision, each result has a type
+-- and names the server. If `lasting` is true, it also says how long the client
+-- may keep it.
 local function answer(self, request, result, lasting)
   if request.modern then
     result.resultType = "complete"
@@ -271,7 +271,7 @@ local function wrong_meta(meta)
   end
 end
 
--- Methods that exist in only one form of the protocol.
+-- Methods that exist in only one form of the protocol, and the form.
 local ONLY = {initialize = "legacy", ping = "legacy",
               ["server/discover"] = "modern"}
 

@@ -42,9 +42,9 @@ local VALUES = {
   end,
 }
 
---- Returns a text that changes when an input changes; nil for an unknown kind
--- of input. The text is a hash of a file, of a variable or of the names in a
--- folder; the kind of a path; or "absent".
+--- Returns a text that changes when the input `name` changes; nil for an
+-- unknown kind of input. The text is a hash of a file, of a variable or of the
+-- names in a folder; or the kind of a path; or "absent".
 ---@param what string
 ---@param name string
 ---@return string?

@@ -74,8 +74,8 @@ function rpc.failed(session, id, code, message, data)
                      error = {code = code, message = message, data = data}})
 end
 
---- Raises an error about something that the client sent. rpc.try returns its
--- message.
+--- Raises an error about something that the client sent. rpc.try returns the
+-- error's message.
 ---@param format string
 ---@param ... any
 function rpc.wrong(format, ...)
@@ -196,8 +196,8 @@ local NAME = "[Cc]ontent%-[Ll]ength:"
 -- Parses the header at the beginning of s.bytes; reports whether s.bytes has
 -- changed, so that parsing may continue. After a header, s.want is the size of
 -- the body, or s.skip the number of bytes to skip if the body is too large.
--- Bytes that are not a header are skipped up to the next Content-Length; s.lost
--- is true from their report until the next valid header.
+-- Other bytes are skipped up to the next Content-Length and reported once:
+-- s.lost stays true until the next valid header.
 local function take_header(s, session)
   local _, stop = s.bytes:find "\r?\n\r?\n"
   local large = not stop or stop > HEADER

@@ -59,7 +59,8 @@ local RECORD = {type = "object",
 -- Raises an error that the client gets as the call's result.
 local wrong = rpc.wrong
 
--- Returns a path of the client, which must be within the root folder.
+-- Returns a path that the client sent. Raises an error if it is not within the
+-- root folder.
 local function within(path, root)
   if path:find "^/" or path:find "%f[^/\0]%.%.%f[/\0]" or path:find "%z" then
     wrong("path '%s' must lie within the server's root folder: write it "
@@ -123,9 +124,9 @@ local function add_arguments(r, args)
   table.move(list, 1, #list, #r.words + 1, r.words)
 end
 
--- Returns a function that sets the command-line arguments of a command that
--- runs a script. The arguments are --format json, the options of the call, the
--- script, and the script's arguments.
+-- Returns a function that sets the command-line arguments for commands that run
+-- a script. These are --format json, the options of the call, the script, and
+-- its arguments.
 local function script_words(options)
   return function(r, args, server)
     r.words = {"--format", "json"}

@@ -68,7 +68,7 @@ local function file_number(self, chunk)
 end
 
 -- Returns a function that maps a Lua line to its key, which is the line's index
--- in `keys`. A line gets its key at the function's first call for it.
+-- in `keys`. The first call for a line adds the line to `keys`.
 local function key_maker(self, keys)
   local by = {}
   return function(chunk, line)
@@ -228,8 +228,8 @@ local KINDS = {tensor = true, tiled = true, layout = true}
 local MOST_BYTES = 900 << 10
 -- The largest number of cells of one picture.
 local MOST_CELLS = 8192
--- The largest number of further threads that a picture lists for an element,
--- after the first thread.
+-- An element may be held by several threads. This is the largest number of
+-- threads that a picture lists for it, besides the first one.
 local MOST_HOLDERS = 16
 
 -- Returns the part of a large layout that a picture shows: the first two modes
@@ -272,7 +272,7 @@ local function drawn(x)
   return data
 end
 
--- Returns the number of x's picture on the page; makes the picture if the page
+-- Returns the number of x's picture on the page. Makes the picture if the page
 -- has none with this label. Returns nil if the layout of x is dynamic, or if
 -- the page has too many pictures.
 local function picture(self, x, label)
@@ -351,8 +351,8 @@ local function add_pictures(self, things, seen)
   draw(function(t) return t.space ~= "coordinates" and t.layout ~= "1:0" end)
 end
 
--- Returns the tensors, layouts and tiled operations that the kernel's
--- variables, or fields of plain tables in variables, held during the trace.
+-- Returns the tensors, layouts and tiled operations that the kernel's variables
+-- held during the trace. Fields of plain tables in variables count, too.
 local function things_of(self, program, key)
   local things, seen = {}, {}
   for _, e in ipairs(program.locals and program.locals.list or {}) do

@@ -1,5 +1,6 @@
 --- Watches a script's launches on the simulator. Each kernel is recorded once
--- for each grid. `cutelua explain` and the workshop make pages of the records.
+-- for each grid. `cutelua explain` and the workshop (the browser page) show the
+-- records.
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
 local exit = require "cutelua.program.exit"

@@ -78,9 +78,9 @@ local AMPERE = like(HOPPER, {arch = "sm_80", sms = 108, clock = 1.41e9,
   l2_bytes = 40 * MIB, l1_bytes = 192 * KIB, mma = 256, mma_again = 1,
   wgmma = 512, f64 = 4, l2 = 32})
 
--- Returns the table of a Blackwell card: the public figures of cute.targets,
--- and all other numbers as for the H200. The latter were never measured on
--- Blackwell.
+-- Returns the table of a Blackwell card. It has the public figures of
+-- cute.targets. All other numbers are those of the H200, and were never
+-- measured on Blackwell.
 local function blackwell(name, public, more)
   local quarter, times = public.fmas / 4, public.times
   return like(like(HOPPER, public), like({name = name,

@@ -1,5 +1,5 @@
---- Stores clock values while a kernel runs on a GPU: the times at which its
--- ranges (cute.arch.range) and its warps begin and end.
+--- Makes a kernel on a GPU store clock values: the times at which its ranges
+-- (cute.arch.range) and its warps begin and end.
 local core = require "cute.core"
 local cute = require "cute"
 local ranges = require "cute.arch.ranges"
@@ -26,7 +26,7 @@ function clocks.event(word)
   return word >> 16 & 0x7fff, word >> 31 & 1 == 1, word >> 32
 end
 
-local Plan = {__closed = true}  -- for cute.lang.dependencies
+local Plan = {__closed = true}  -- traces do not record its fields
 Plan.__index = Plan
 
 --- Makes a plan. A kernel that is traced with the plan stores clock values in a
@@ -97,9 +97,9 @@ local function number_of(self, name)
   return self.number[name]
 end
 
---- Stores an event of this warp; its lowest active lane does so. The time that
--- storing takes is outside the range: the clock is read last at the range's
--- begin, and first at its end.
+--- Stores an event of this warp; the warp's lowest active lane does so. The
+-- range excludes the time that storing takes: the clock is read last at the
+-- range's begin, and first at its end.
 function Plan:record(name, ends)
   local arch = require "cute.arch"
   local word = number_of(self, name) << 16 | (ends and 1 << 31 or 0) | 1

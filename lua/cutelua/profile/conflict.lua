@@ -1,5 +1,5 @@
---- Explains the bank conflicts of a source line by one of its accesses: for
--- each pass, it shows the lanes whose data the pass moves.
+--- Explains the bank conflicts of a source line by its worst access. For each
+-- pass of this access, it shows the lanes whose data the pass moves.
 --
 --     local r = k(A, B):profile {grid = 8, block = 256}
 --     for _, c in ipairs(r:conflicts()) do print(c) end
@@ -19,7 +19,7 @@ local source = require "cute.lang.source"
 
 local conflict = {}
 
-local Conflict = {__closed = true}  -- see cute.lang.dependencies
+local Conflict = {__closed = true}  -- traces do not record its fields
 Conflict.__index = Conflict
 
 -- BANKS: number of banks. SHOWN: largest number of passes that are drawn as
@@ -333,8 +333,7 @@ function conflict.objects(fn)
   return by
 end
 
--- Makes a conflict from access r, by which source line s accesses shared object
--- o.
+-- Makes a conflict from r, an access of source line s to shared object o.
 local function new(s, r, o)
   return setmetatable({
     file = s.file, line = s.line, op = s.op, count = s.count,
@@ -363,9 +362,9 @@ function conflict.list(report)
   return list
 end
 
--- Returns a list with one conflict for each line that uses shared memory: the
--- line's worst access. If no access takes more passes than necessary, it is the
--- line's first access.
+-- Returns a list with one conflict for each line that uses shared memory. It
+-- describes the line's worst access, or the first one if no access takes more
+-- passes than necessary.
 local function each_line(report)
   local objects, found = conflict.objects(report.program.fn), {}
   local requests, left = report.requests, 0

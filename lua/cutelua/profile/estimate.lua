@@ -41,7 +41,7 @@ local targets = require "cute.targets"
 
 local estimate = {}
 
-local Estimate = {__closed = true}  -- see cute.lang.dependencies
+local Estimate = {__closed = true}  -- traces do not record its fields
 Estimate.__index = Estimate
 
 local SECTOR, WAVEFRONT, MOST_STEPS = 32, 128, 1 << 24
@@ -93,8 +93,8 @@ local RATES = {"mma", "mma_again", "wgmma", "mma_f4", "tcgen05", "tcgen05_i8",
   "fence_sys", "fence_sys_each", "fence_async", "cluster_each", "start"}
 
 -- Returns the model of an SM of the GPU. far: fraction of the bytes from L2
--- that come from memory. busy: number of SMs that share the bandwidth of L2 and
--- memory.
+-- that come from DRAM. busy: number of SMs that share the bandwidth of L2 and
+-- DRAM.
 local function machine(card, far, busy, l1)
   local m = {l1 = l1, steps = MOST_STEPS}
   for _, name in ipairs(RATES) do m[name] = card[name] end
@@ -108,8 +108,8 @@ local function machine(card, far, busy, l1)
 end
 
 -- Fields of the model with the cost of a fence per warp. All SMs send their
--- fences to L2, so the costs of a card apply if all SMs have as many warps as
--- the replayed SM. `crowd` reduces them for launches with fewer blocks.
+-- fences to L2, so a card's costs hold if all SMs run as many warps as the
+-- replayed SM. `crowd` reduces the costs for launches with fewer blocks.
 local FENCES = {"fence_each", "fence_sys_each", "cluster_each"}
 
 local function crowd(m, x)
@@ -184,8 +184,8 @@ local function lines_of(found, cycles, warps)
 end
 
 -- Returns, for each pipe, the seconds that it needs for `blocks` blocks if it
--- is busy all the time on all SMs. The times of the replayed clusters, whose
--- number is found.played, are scaled to all blocks.
+-- is busy all the time on all SMs. found.played clusters were replayed; their
+-- times are scaled to all blocks.
 local function roofs(card, found, blocks)
   local out = {}
   for _, name in ipairs {"issue", "fma", "alu", "special", "f64", "tensor",
@@ -269,7 +269,7 @@ local function is_idle(p, x, found, with)
 end
 
 -- Replays the launch. Returns the fraction of the bytes from L2 that come from
--- memory, the cycles that an SM takes, and the simulator's report.
+-- DRAM, the cycles that an SM takes, and the simulator's report.
 local function run(p, x, cold, events)
   local busy = math.min(x.clusters, x.places) * x.ncta
   local l1 = (x.card.l1_bytes - x.resident * x.shared) // x.resident
@@ -383,8 +383,8 @@ local function limits_text(o)
   return table.concat(parts, ", ")
 end
 
--- Returns text that lists the names in t with their numbers times `by`, the
--- largest number first. Names with the number 0 are omitted.
+-- Returns text that lists the names in t with their numbers, multiplied by
+-- `by`. The largest number comes first. Names with the number 0 are omitted.
 local function by_size(t, by, format)
   local names = {}
   for name, x in pairs(t) do

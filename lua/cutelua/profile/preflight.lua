@@ -1,5 +1,5 @@
 --- Reports whether a kernel can run on targets that are not present, and which
--- of the features that it needs are missing on them.
+-- features it lacks there.
 --
 --     print(k(A, B):preflight("sm_100a", {block = 128}))
 --     print(k(A, B):preflight {block = 128})           -- all targets
@@ -31,7 +31,7 @@ local TENSORMAP = "CUDA driver API, cuTensorMapEncodeTiled"
 -- CLUSTER_MOST: the largest cluster on some of these GPUs.
 local CLUSTER, CLUSTER_MOST = 8, 16
 
-local Result = {__closed = true}  -- see cute.lang.dependencies
+local Result = {__closed = true}  -- traces do not record its fields
 Result.__index = Result
 
 ---------------------------------------------------------------------------
@@ -50,8 +50,8 @@ local function whose(n)
     and ", with a or f after the number" or "")
 end
 
--- Returns the requirements of a kernel (elements of fn:needs()) that a target
--- does not satisfy.
+-- Returns the elements of `needs`, a kernel's requirements from fn:needs(),
+-- that a target does not satisfy.
 local function lacking(needs, arch, sm)
   local list, plain = {}, not arch:find "[af]$"
   for _, n in ipairs(needs) do

@@ -79,8 +79,8 @@ function session.start(command, opt, look)
   return s
 end
 
---- Runs a launch. Prints its figures unless it printed those of the same kernel
--- and grid before.
+--- Runs a launch, and prints its figures unless those of the same kernel and
+-- grid were printed before.
 function Session:run(program, launch)
   local name = program.info.name
   local key = ("%s %s"):format(program.fn, table.concat(launch.grid, ","))

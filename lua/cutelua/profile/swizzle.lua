@@ -30,7 +30,7 @@ local swizzle = {}
 local LINE = 1024
 local NONE = {0, 4, 3}
 
-local Found = {__closed = true}  -- see cute.lang.dependencies
+local Found = {__closed = true}  -- traces do not record its fields
 Found.__index = Found
 
 local function log2(n)
@@ -90,8 +90,8 @@ local function modes_of(plain)
 end
 
 -- Returns the strides at which padding may be inserted in a layout. All larger
--- strides are multiples of such a stride, and the modes with smaller strides do
--- not reach beyond it.
+-- strides are multiples of such a stride, and modes with smaller strides do not
+-- reach as far.
 local function boundaries(plain)
   local list, reach = {}, 1
   local modes = modes_of(plain)
@@ -137,7 +137,7 @@ local function packed(plain)
 end
 
 -- Returns the swizzles {B, M, S} to try. They move chunks of at least `unit`
--- elements within one row of all banks. Also returns their numbers as one flat
+-- elements within one row of all banks. Also returns all B, M and S as one flat
 -- list.
 local function swizzles(unit, bits, cosize)
   local list, flat = {}, {}
@@ -254,8 +254,8 @@ local function search(requests, o, was, budget)
   return best, first
 end
 
--- Sets the layout and the source text of a candidate. The modes of its layout
--- are simplified first.
+-- Simplifies the modes of a candidate's layout, and sets its fields `layout`
+-- and `lua`, the source text.
 local function of_candidate(c)
   local sw, each = c.swizzle, {}
   for i = 1, core.rank(c.plain) do each[i] = 1 end

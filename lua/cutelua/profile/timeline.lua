@@ -28,7 +28,7 @@ local clock_plan = require "cutelua.profile.clocks"
 
 local timeline = {}
 
-local Timeline = {__closed = true}  -- see cute.lang.dependencies
+local Timeline = {__closed = true}  -- traces do not record its fields
 Timeline.__index = Timeline
 
 ---------------------------------------------------------------------------
@@ -36,8 +36,8 @@ Timeline.__index = Timeline
 ---------------------------------------------------------------------------
 
 -- Calls add(name, begin, stop) for each range in the events of a warp, which
--- are in order. An end belongs to the last open begin of the same name. A range
--- without an end ends with its warp.
+-- are in order of time. An end belongs to the last open begin with the same
+-- name. A range without an end ends with its warp.
 local function pair(events, warp, add)
   local open = {}
   for _, e in ipairs(events) do
@@ -259,7 +259,8 @@ end
 -- Text, Perfetto, pictures
 ---------------------------------------------------------------------------
 
--- Returns a sentence about the time of warps that is in no named range.
+-- Returns the sentence that explains warp time outside of named ranges, in
+-- grey.
 local function unnamed(spans)
   for _, s in ipairs(spans) do
     if s.kind == "range" then

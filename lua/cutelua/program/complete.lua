@@ -38,8 +38,8 @@ complete.FIELDS.tiled = complete.FIELDS.atom .. " thr_layout_vmnk "
 complete.FIELDS.slice = complete.FIELDS.tiled
 complete.FIELDS.prepared = complete.FIELDS.program
 
--- For functions that take a table of options, the modules and the names of the
--- tables that list these options.
+-- Names of functions that take a table of options, each with the module and the
+-- name of the table that lists these options.
 local LAUNCH = "cute.lang.kernel OPTIONS "
 local OPTIONS = {
   launch = LAUNCH, compile = LAUNCH, trace = LAUNCH, profile = LAUNCH,
@@ -209,9 +209,9 @@ end
 
 local value_at
 
--- Returns the results of value_at for an expression that ends with the
--- parenthesis at token i. The expression is "(value)" or a call of a kernel.
--- For a call, the value is the class of calls; no call is made.
+-- Finds the value of an expression that ends with the parenthesis at token i:
+-- "(value)", or a call of a kernel. Returns what value_at returns. For a call,
+-- the value is the class of calls; no call is made.
 local function closed_at(list, i, text, env)
   local open = open_bracket(list, i - 1)
   if not open then return false end

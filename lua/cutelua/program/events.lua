@@ -1,5 +1,5 @@
---- Measures the times of launches on a GPU that a watcher of cute.lang.history
--- observes, by events before and after each launch.
+--- Times launches on a GPU by CUDA events before and after each launch. Only
+-- launches that a watcher of cute.lang.history observes are timed.
 local events = {}
 
 --- Starts a prepared launch on a GPU, and records an event before and after it.

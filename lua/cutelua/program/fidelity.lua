@@ -30,9 +30,9 @@ function fidelity.printer(format, out)
   end
 end
 
---- Makes all later launches run on the simulator, and prints their fidelity. If
--- a runner of launches is set that has a function `fidelity`, such as that of
--- `cutelua check`, the runner prints it instead.
+--- Makes all later launches run on the simulator, and prints how closely it
+-- models them. If the current runner of launches has a function `fidelity`, as
+-- in `cutelua check`, the runner prints this instead.
 ---@param format? string text (the default) or json; with json, the script's
 -- output goes to standard error
 ---@return boolean? ok

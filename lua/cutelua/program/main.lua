@@ -149,7 +149,8 @@ local function reads_arguments(name)
   return false
 end
 
--- For options that only lessons have, how to get the same effect in a script.
+-- Options that only lessons (the scripts in scripts/) have, and how to get
+-- their effect in other scripts.
 local IN_SCRIPT = {
   device = "write device = \"sim\" or \"gpu\" in the launch's options",
   arch = "write device = \"sim:sm_80\" in the launch's options",
@@ -184,8 +185,8 @@ local NO_EFFECT = {
 
 -- Reports calls of a script that had no effect, and names without a value that
 -- it stored in fields. In a session such as that of `cutelua check`, it reports
--- only calls of kernels: other calls may have a purpose there. After an error
--- (code), it reports them only if a comparison found wrong results.
+-- only calls of kernels: other calls may have a purpose there. If the script
+-- failed (code), it reports calls only if a comparison found wrong results.
 local function note_unlaunched(opt, code, session)
   local unused, notes = package.loaded["cute.lang.unused"], {}
   if code ~= 0 and not (unused and unused.wrong) then return end

@@ -55,9 +55,9 @@ repl.source = source.text
 local OPENS = {["function"] = 1, ["do"] = 1, ["if"] = 1, ["repeat"] = 1,
   ["end"] = -1, ["until"] = -1}
 
--- Returns the edits that turn the declaration at the token `local`, token i,
--- into an assignment to globals: {from, to, text} each. Returns none for a
--- <close> variable, which has to stay local.
+-- Returns edits {from, to, text} that turn a local declaration into an
+-- assignment to globals. Token i is its `local`. Returns no edits for a <close>
+-- variable, which has to stay local.
 local function local_edits(list, i)
   local at = list[i].from
   local edits = {{at, at + 4, (" "):rep(5)}}

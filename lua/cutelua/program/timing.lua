@@ -15,7 +15,7 @@ local LEAST, MOST = 5, 1000
 -- Least duration of a sample in seconds. Faster code runs several times in one
 -- sample.
 local SHORTEST = 1e-4
--- The same for a sample that ends with a synchronisation of a GPU.
+-- Least duration in seconds of a sample that synchronises a GPU.
 local ON_GPU = 1e-3
 -- After this many seconds, measuring stops even with fewer than LEAST samples.
 local LONGEST = 10

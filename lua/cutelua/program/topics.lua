@@ -72,7 +72,7 @@ for _, title in ipairs {"types", "classes", "functions", "constants", "more"} do
 end
 
 -- Returns the topic of field `name` of namespace t. v is the field's value; it
--- is nil if `module` is not loaded yet.
+-- is nil if the field's module is not loaded yet.
 local function topic(t, name, v, module)
   local cute = sign.namespaces[t] == "cute"
   if v ~= nil and sign.namespaces[v] then return "modules" end

@@ -70,7 +70,7 @@ function card.text(text, cuda, contract)
     newer and major .. "." .. minor or nil
 end
 
--- Converts v, {dtype, number} from a launch on the simulator, for the driver.
+-- Converts v, a value {dtype, number} of a simulated launch, for the driver.
 -- The simulator passes an f64 as an integer with the same bits.
 local function scalar(v, kind, bits)
   if core.typename(v[1]) ~= "dtype" then return v end
@@ -142,7 +142,8 @@ function card.new(text, entry, passed, variables, smem, opts)
     return f, why
   end
 
-  -- number of a launch's values before those for variables of the module
+  -- The number of a launch's values that precede those for variables of the
+  -- module.
   local before = 0
   for i = 1, #entry.parameters do
     local how = passed[i]

@@ -98,10 +98,10 @@ end
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns a copy of `tuple`, the shape or strides of a parameter's type, in
--- which `numbers`, the extents or strides of an argument, replace the leaves.
--- Raises an error if the number of leaves differs, or if a number does not fit
--- its leaf. kind: "extent" or "stride".
+-- Returns a copy of `tuple` whose leaves are replaced by `numbers`. `tuple` is
+-- the shape or the strides in a parameter's type, and `numbers` are those of an
+-- argument. Raises an error if the number of leaves differs, or if a number
+-- does not fit its leaf. kind: "extent" or "stride".
 local function fit(tuple, numbers, what, kind)
   local leaves, out = mlir.leaves(tuple), {}
   if #leaves ~= #numbers then
@@ -211,8 +211,8 @@ local function need(v, what)
 end
 
 -- Appends a field {value, type, bytes} to a list for each dynamic leaf of
--- `tuple`, which is part of a parameter's type. `value` is the same tuple in
--- argument v.
+-- `tuple`, which is part of a parameter's type. `value` is the corresponding
+-- tuple of argument v.
 local function add_leaves(list, tuple, value, v, what)
   local values
   for i, leaf in ipairs(tuple and mlir.leaves(tuple) or {}) do
@@ -266,8 +266,8 @@ local function place(list)
   return (at + align - 1) // align * align
 end
 
--- Returns the PTX argument for kernel parameter p: made of its fields `list`,
--- or of tensor map `made`.
+-- Returns the PTX argument for kernel parameter p. It consists of the fields in
+-- `list`, or is the tensor map `made`.
 local function argument(p, list, made)
   if made then return {tensor = made.memory, map = map.encode(made)} end
   if not p.array then
@@ -424,7 +424,7 @@ function Module:variable(name) return self.ptx:variable(name) end
 -- without one, that of the host function.
 local function smem_of(self, name, given)
   if given then return given end
-  -- instructions of the host function, by the name of their first result
+  -- `made` maps the name of an instruction's first result to the instruction.
   local made, config = {}, nil
   mlir.each(self.host.body, function(i)
     made[i.results[1] or ""] = i
@@ -449,7 +449,7 @@ local function smem_of(self, name, given)
 end
 
 -- Returns a kernel that takes the arguments of the host function. With `all`,
--- it takes one launch of the host function instead.
+-- its only argument is one launch that the host function made.
 local function kernel_of(self, name, opts, all)
   local entry = core.ptx_entry(self.ptx.module, name)
   local kernel = self.ir.kernels[entry.name]

@@ -101,7 +101,7 @@ local function compact(shape)
 end
 
 -- Returns a copy of a type's tuple in which the values in `list` replace the
--- dynamic leaves.
+-- dynamic leaves, in order.
 local function filled(tuple, list)
   local at = 0
   local out = {}
@@ -315,7 +315,7 @@ end
 RUN["cute.tile_to_shape"] = function(_, _, a, t)
   local block, target, order = layout_of(a[1]), a[2], leaf_values(a[3])
   local shape, stride, count = {}, {}, {}
-  -- offset of the block's last element; number of elements
+  -- last: the offset of the block's last element. size: its number of elements.
   local last, size = 0, 1
   for k, n in ipairs(leaf_values(block.shape)) do
     local step = leaf_values(block.stride)[k]
@@ -494,7 +494,7 @@ local function map_modes(layout, own, box, bits)
     for k, basis in ipairs(mlir.leaves(box.stride[d])) do
       local n = leaf_at(layout.shape, basis.basis)
       local step = leaf_at(layout.stride, basis.basis) * own
-      -- contiguous elements: count in elements of the map
+      -- The elements are contiguous, so count them in elements of the map.
       if d == 1 and k == 1 then
         if step ~= own or n * own % bits ~= 0 then give_up "a stride" end
         n, step = n * own // bits, bits

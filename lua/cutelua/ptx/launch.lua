@@ -373,9 +373,9 @@ local KINDS = {
   fields = fields_of,
 }
 
--- Returns an argument from its description. The description is a number, a
--- tensor's name, or a table with one key: tensor, pointer, map, bytes, fields,
--- or an element type. `described` is true for kernels of Triton, whose maps are
+-- Returns an argument from its description: a number, a tensor's name, or a
+-- table with one key. The key is tensor, pointer, map, bytes, fields, or an
+-- element type. `described` is true for kernels of Triton, whose maps are
 -- tensor descriptors.
 function argument(a, memory, what, described)
   if type(a) == "number" or type(a) == "boolean" then return a end
@@ -465,7 +465,8 @@ local function row_major(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns the coordinate "(1, 0)" of element i of row_major(t).
+-- Returns the coordinate of element i of row_major(t) as text, such as "(1,
+-- 0)".
 local function coordinate(t, i)
   local shape, at = modes(t), {}
   for k = #shape, 1, -1 do
@@ -588,7 +589,8 @@ local function set_symbol(module, name, values)
   for i = 1, #bytes do v[i - 1] = bytes:byte(i) end
 end
 
--- Starts printing the fidelity of launches if the options ask for it.
+-- Starts printing how closely the simulator models launches (their fidelity) if
+-- the options ask for it.
 local function start_fidelity(opt)
   if not fidelity.FORMATS[opt.format] then
     core.fail("bad-argument", ("--format is text or json, not %s"):format(

@@ -33,7 +33,7 @@ local function say(fmt, ...) print(core.visible(fmt:format(...))) end
 -- that each pointer addresses. DYNAMIC: dynamic shared memory.
 local POINTEE, DYNAMIC = 1 << 20, 64 << 10
 
--- Returns the rank for an entry's tensor maps, which is the largest rank of its
+-- Returns the rank for an entry's tensor maps: the largest rank of the entry's
 -- tensor copies.
 local function map_rank(module, entry)
   local rank = 1
@@ -51,7 +51,8 @@ local function trial_map(rank)
   return map.encode(p)
 end
 
--- Returns arguments that fit an entry's parameters, for the trial translation.
+-- Returns arguments that fit an entry's parameters, to translate the entry on
+-- trial.
 local function trial_arguments(entry, rank)
   local args = {}
   for i, p in ipairs(entry.parameters) do

@@ -5,8 +5,8 @@ local core = require "cute.core"
 local mlir = {}
 
 --- Calls f, which reads IR, and returns its results. IR of an unknown form
--- causes errors of Lua in f. They are replaced by an error that names the place
--- returned by place().
+-- causes errors of Lua in f. Such an error is replaced by one that names the
+-- place which place() returns.
 ---@param f function
 ---@param place fun(): string
 ---@return any ...
@@ -298,8 +298,8 @@ local function allocation_of(i, aliases)
           part = tonumber(i.text:match "partition_id = (%d+)") or 0}
 end
 
--- Returns alternatives of the shared memory that a body allocates. Each is a
--- list of allocations. There are several alternatives if branches allocate.
+-- Returns the possible results of a body's allocations of shared memory, each
+-- as a list of allocations. There are several if branches allocate.
 local function allocations(body, aliases)
   local all = {{}}
   -- Concatenates each list of `all` with each list of `lists`.

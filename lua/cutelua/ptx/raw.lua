@@ -246,8 +246,9 @@ local LAUNCH = {grid = "integer table", block = "integer table",
                 device = "string table", arch = "string", faults = "string",
                 stream = "userdata table"}
 
--- __closed: the object tracks its own contents (see cute.lang.dependencies).
--- __host: the object cannot be passed to a kernel.
+-- __closed: traces do not record the object's fields, because it detects
+-- changes itself (cute.lang.dependencies). __host: the object cannot be passed
+-- to a kernel.
 local Prepared = {__closed = true, __host = "prepared launch"}
 Prepared.__index = Prepared
 

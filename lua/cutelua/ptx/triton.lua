@@ -144,8 +144,8 @@ local function own_parameters(path, entry, meta, last)
   return list
 end
 
--- CU_TENSOR_MAP_DATA_TYPE for those element types whose number in the metadata
--- differs from it.
+-- Maps the metadata's number of an element type to CU_TENSOR_MAP_DATA_TYPE,
+-- where the two numbers differ.
 local MAP_TYPE = {[8] = 10, [9] = 8, [10] = 9}
 
 -- Returns the extents and strides of a tensor as two lists.
@@ -360,8 +360,8 @@ local function undefined_ok(k, list)
   return out
 end
 
---- Returns the kernel. It takes the same arguments as in Triton, without those
--- that are constants.
+--- Returns the kernel. It takes the same arguments as in Triton, except
+-- constexpr arguments.
 ---@param name? string must be the name in the metadata
 ---@param opts? table {lines, undefined_ok} as for PTX
 function Module:kernel(name, opts)
@@ -428,9 +428,9 @@ function triton.module(path)
 end
 
 --- Returns a kernel that Triton compiled, from Triton's metadata and the PTX
--- beside it. The kernel takes the same arguments as in Triton, without those
--- that are constants: a tensor for a pointer, {map = x} for a tensor
--- descriptor. A launch needs only the option `grid`, in programs.
+-- beside it. The kernel takes the same arguments as in Triton, except constexpr
+-- arguments: a tensor for a pointer, {map = x} for a tensor descriptor. A
+-- launch needs only the option `grid`, in programs.
 ---@param path string NAME.json of Triton's cache; NAME.ptx must be beside it
 ---@param opts? table {lines: string "ptx": reports name lines of the PTX,
 -- undefined_ok: integer[] positions of parameters whose memory may have

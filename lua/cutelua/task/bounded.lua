@@ -32,7 +32,7 @@ local own = bounded.U.f64
 -- u: the unit roundoff of the candidate's arithmetic. A result whose magnitude
 -- is below `least` has an additional error of `tiny`.
 local u, least, tiny
--- If set, the unit roundoff that every type has at least. Errors are then
+-- If set, the unit roundoff of every type is at least this. Errors are then
 -- expected errors instead of bounds. Rounding errors are assumed to be
 -- independent and random, so that their squares are added (Higham and Mary, A
 -- New Approach to Probabilistic Rounding Error Analysis, 2019). Inputs are also

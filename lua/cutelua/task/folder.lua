@@ -303,7 +303,8 @@ end
 -- error with a message of one sentence.
 ---@param case table
 ---@param inputs table of Task:inputs
----@param lowest string? the type than which no type is assumed to be finer
+---@param lowest string? if given, every type is assumed to be at least as
+-- coarse as this one
 ---@return table
 function Task:expected(case, inputs, lowest)
   local found = {}
@@ -426,8 +427,7 @@ function Task:limit(s, card)
   return math.max(bytes / card.dram, flops / rate)
 end
 
--- The methods that call functions of the task file: they are called within the
--- limits.
+-- These methods call functions of the task file, so they run within the limits.
 for _, name in ipairs {"inputs", "expected", "held_back", "limit"} do
   local method = Task[name]
   Task[name] = function(self, ...)

@@ -51,9 +51,8 @@ local function host_wrote(self, name)
   if #self.host < 20 then table.insert(self.host, name) end
 end
 
--- Returns the name of a buffer in this call. The contents of a buffer that is
--- new in this call are recorded. For other buffers, records whether the host
--- changed them.
+-- Returns a buffer's name in this call. If the buffer is new in this call,
+-- records its contents; otherwise, records whether the host changed them.
 local function buffer_name(self, call, b)
   local arg = self.args[b]
   local last = call.seen[b]

@@ -185,8 +185,8 @@ end
 local NOTHING = {attempts = {}, counts = {}, instructions = {}, dead = {},
                  host = {}, changed = {}, outputs = {}, early = 0}
 
--- Runs a candidate for one case; returns the evidence (see
--- cutelua.task.cheats).
+-- Runs a candidate for one case, that is, with its sizes and inputs. Returns
+-- the evidence of this run (see cutelua.task.cheats).
 local function run_case(task, candidate, case, opts)
   local inputs, expected = {}, {}
   for k, seed in ipairs(case.seeds) do

@@ -52,8 +52,8 @@ local function arguments(request)
   return list, fields
 end
 
--- A byte of which the pattern for outputs consists. Correct results of any type
--- are very unlikely to equal it.
+-- The byte with which `fill` may fill outputs before a call. A correct result
+-- of any type very probably differs from this pattern.
 local ODD = "\x5b"
 
 -- Sets the inputs to their contents for a call. Outputs become undefined or, if

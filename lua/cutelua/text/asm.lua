@@ -38,8 +38,8 @@ end
 -- SASS
 ---------------------------------------------------------------------------
 
--- A shell script that finds nvdisasm in the CUDA toolkit or in packages of
--- Python.
+-- A shell script that searches for nvdisasm in the CUDA toolkit and in Python
+-- packages.
 local FIND = [[
 own=${VIRTUAL_ENV:-/usr}/lib/python3* home=$HOME/.local/lib/python3*
 all=/usr/local/lib/python3*
@@ -147,8 +147,8 @@ function asm.of_cubin(cubin, name)
     "-c -plr -lrm count") or ""))
 end
 
---- Returns the SASS of a program as text. Instructions are preceded by their
--- line of the script.
+--- Returns the SASS of a program as text. A comment before each group of
+-- instructions names the line of the script that they implement.
 ---@param program table
 ---@param arch string
 ---@return string? text

@@ -6,7 +6,7 @@ local plans = require "cute.ops.plan"
 
 local choice = {}
 
--- Options that `words` prints in words instead of as NAME = VALUE.
+-- Options that the function `words` prints as words, not as NAME = VALUE.
 local TOLD = {cluster = true, split = true, splits = true}
 
 local function words(c)
@@ -26,8 +26,8 @@ local function words(c)
     c.split ~= 1 and (", K in %s"):format(c.split) or "", rest, c.ns / 1000)
 end
 
--- Returns a sentence that says whether the kernel reads B before the previous
--- launch ends. Returns nil if the problem does not declare B as constant.
+-- Returns a sentence that says whether the kernel may read B while the previous
+-- launch still runs. Returns nil if the problem does not declare B as constant.
 local function ahead(p, c)
   if not p.constant then return nil end
   return c.options.ahead

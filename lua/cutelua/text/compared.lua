@@ -7,11 +7,11 @@ local report = require "cute.lang.report"
 
 local compared = {}
 
--- Set of the lines in scripts about which a note was written.
+-- The script lines about which a note was written, as a set.
 local known = {}
 
 -- If instruction i of function f compares register `reg` with a string, returns
--- this string; else nil. `level` is the function's level on the stack.
+-- the string; else nil. `level` is the stack level of f.
 local function string_of(level, f, flow, i, reg)
   local value
   if flow.op[i] == bytecode.OP.EQK and flow.a[i] == reg then

@@ -30,8 +30,8 @@ function compiler.ptx_lines(text)
 end
 
 -- Returns a log in which source lines replace PTX lines, because users never
--- see the PTX. If ptxas named PTX lines, it compiles again with line
--- information.
+-- see the PTX. If the log names PTX lines, the code is compiled again with line
+-- information to map them.
 local function with_source_lines(source, opts, log)
   local PTX = "ptxas application ptx input, line (%d+); ?"
   if not log:find(PTX) then return log end
@@ -48,9 +48,9 @@ local function with_source_lines(source, opts, log)
   end))
 end
 
---- Returns a log in which the line of the first MMA is added to warnings about
--- a warpgroup's MMAs. ptxas names no line if it serializes MMAs (C7510 to
--- C7519) or if MMAs lack registers (C7602).
+--- Adds the line of the first MMA to a log's warnings about warpgroup MMAs.
+-- ptxas names no line if it serializes MMAs (C7510 to C7519) or if MMAs lack
+-- registers (C7602).
 ---@param source string
 ---@param log string
 ---@return string

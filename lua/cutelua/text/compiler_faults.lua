@@ -16,9 +16,9 @@ local function union(a, b)
   return out
 end
 
--- Updates the facts f about the 64-bit registers of a PTX function for one of
--- its lines. f.of[r]: the parameters whose memory register r may point to.
--- f.chosen[r]: whether r depends on a selection.
+-- Updates the facts f about 64-bit registers for one line of a PTX function.
+-- f.of[r]: the parameters to whose memory register r may point. f.chosen[r]:
+-- whether r depends on a selection.
 local function note_register(f, line)
   local op, to, rest = line:match "^%s*(%l[%w.:_]*)%s+(%%rd%d+),%s*(.-);"
   if not op then return end
@@ -35,9 +35,9 @@ local function note_register(f, line)
   end
 end
 
--- Returns the number of a parameter that is written and also loaded by
--- ld.global.nc, at an address that a selection chose. It is the first such
--- parameter of a PTX function.
+-- Returns the number of the first parameter of a PTX function whose memory is
+-- written and also loaded with ld.global.nc. The address of the load must come
+-- from a selection.
 local function merged_parameter(ptx)
   local f = {of = {}, chosen = {}}
   local written, loads = {}, {}
@@ -63,7 +63,7 @@ local function merged_parameter(ptx)
 end
 
 -- Finds an expression `p ? constant[i] : written[j]` that NVRTC wrongly
--- compiled to a single ld.global.nc.
+-- compiled to one ld.global.nc for both arrays.
 local function merged_load(_, out)
   local n = merged_parameter(out.ptx or "")
   return n and ("it loads memory of parameter %d, which it writes, through the "

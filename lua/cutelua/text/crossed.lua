@@ -1,9 +1,9 @@
---- Writes notes on arguments of a kernel that are in another order than its
--- parameters. A script often has locals with the names of the parameters. The
--- order is probably a mistake if an argument is the local with the name of
--- another parameter, and the other way round. Only the first call of a kernel
--- is examined, because later calls may exchange two tensors on purpose. For
--- lessons, the names of operands are compared with the parameters.
+--- Writes notes on kernel arguments in a wrong order. A script often has locals
+-- with the names of the kernel's parameters. The order is probably wrong if
+-- each of two arguments is the local with the name of the other's parameter.
+-- Only the first call of a kernel is examined, because later calls may exchange
+-- two tensors on purpose. For lessons, the names of operands are compared with
+-- the parameters.
 local core = require "cute.core"
 local source = require "cute.lang.source"
 local tokens = require "cutelua.text.tokens"
@@ -15,8 +15,8 @@ local crossed = {}
 -- The largest tensor, in elements, that is_zero compares with 0.
 local MOST = 1 << 16
 
--- Returns the stack level of the script's function that calls the kernel. The
--- level is relative to the caller of this function.
+-- Returns the stack level of the script's function that calls the kernel,
+-- relative to the caller of this function.
 local function script_level()
   for level = 3, 13 do
     local info = debug.getinfo(level, "Sl")
@@ -104,7 +104,7 @@ local function parameters(func, n)
 end
 
 -- By kernel: a call {i, j, note, tensors} whose arguments i and j seem to be
--- exchanged, by the names of the script's variables alone.
+-- exchanged. So far, only the names of the script's variables suggest this.
 local doubtful = setmetatable({}, {__mode = "k"})
 
 --- Writes a note if two arguments of a call seem to be exchanged. If no
@@ -143,9 +143,9 @@ local function is_zero(t)
   return #b <= MOST
 end
 
---- Emits the postponed note on two arguments of a kernel's first call. The note
--- is emitted if the kernel only reads an argument that contains only zeros, and
--- only writes an argument that contains other numbers.
+--- Emits the postponed note on arguments i and j of a kernel's first call, if
+-- their contents confirm that they are exchanged. This is so if the kernel only
+-- reads the one that contains only zeros, and only writes the other one.
 ---@param k table kernel
 ---@param args table[] the arguments as fn:info() returns them
 function crossed.traced(k, args)
@@ -165,8 +165,8 @@ function crossed.traced(k, args)
   end
 end
 
---- Writes a note if the names of two operands of a lesson are parameters of a
--- kernel in another order. Upper and lower case do not matter.
+--- Writes a note if two operands of a lesson have each other's parameter names.
+-- Upper and lower case do not matter.
 ---@param k table kernel
 ---@param names any[] names of the operands by position; false for other
 -- arguments

@@ -1,4 +1,4 @@
---- Finds descriptors in SASS of which one half was never written. A descriptor
+--- Finds descriptors in SASS with a half that was never written. A descriptor
 -- is a pair of uniform registers, as in desc[UR4] or gdesc[UR4]. NVRTC 13.0
 -- generated such code for sm_100 in rare cases; NVRTC 13.2 does not.
 local descriptors = {}
@@ -9,7 +9,7 @@ local function parts(line)
   return code:match "^(%S+)%s*(.*)$"
 end
 
--- Returns the number of 32-bit registers that an instruction's result has.
+-- Returns the number of 32-bit registers in an instruction's result.
 local function width(op)
   local n = 1
   for bits in op:gmatch "%.(%d+)%f[%.%z]" do n = math.max(n, bits // 32) end
@@ -89,8 +89,9 @@ local function reaching(lines)
   return sets
 end
 
---- Returns the halves of descriptors that no path to their use writes, as a
--- list of {index of the instruction, register}.
+--- Returns the halves of descriptors that are written on no path to the
+-- instruction that uses them, as a list of {index of the instruction,
+-- register}.
 ---@param lines string[] the instructions and labels of a kernel, as in a
 -- listing of cutelua.text.asm
 ---@return {index: integer, register: integer}[]

@@ -15,8 +15,7 @@ local errors = {}
 local MAX_LINES = 12
 local MAX_FRAMES = 40
 
--- Loads the module that explains lines that Lua rejects, when it is first
--- needed.
+-- Loads, on the first call, the module that explains lines rejected by Lua.
 local function suggest() return require "cutelua.text.suggest" end
 
 local function frame_name(info)
@@ -115,7 +114,7 @@ local function at_line(file, line)
 end
 
 -- Returns the stack frame of the user's code to which an error is attributed.
--- This is the frame that the error's position or sentence names, as in "the
+-- It is the frame that the error's position or sentence names, as in "the
 -- comparison at script.lua:3", else the innermost frame outside of cutelua.
 local function blamed(failure, parts)
   if not parts.file then
@@ -167,8 +166,8 @@ local function add_all(out, list, limit)
   end
 end
 
--- Words with which a line of advice in a message begins. If a message has such
--- a line, no general suggestion is added.
+-- First words of advice in a message. If a message has a line that begins with
+-- such a word, no general suggestion is added.
 local ADVICE = {write = true, use = true, branch = true, nearest = true,
   predicate = true, choose = true, declare = true, convert = true,
   call = true, pass = true, try = true, ["did"] = true, fewer = true}
@@ -180,8 +179,8 @@ local function has_advice(lines)
   return false
 end
 
--- Returns the lines of a simulator's report without the faults that may follow
--- from other faults.
+-- Returns the lines of a simulator's report, without faults that may be
+-- consequences of other faults.
 local function leaders(rest)
   local out, folded = {}, false
   for _, line in ipairs(rest) do
@@ -196,9 +195,8 @@ end
 local OTHER = {["the other"] = true, ["first access"] = true,
                ["second access"] = true}
 
--- Adds the faults of a simulator's report, in at most `limit` lines. The first
--- fault is printed with all details; of the others, only the sentence is
--- printed.
+-- Adds the faults of a simulator's report, in at most `limit` lines: the first
+-- fault with all details, and only the sentences of the others.
 local function add_faults(out, rest, limit)
   local folded
   if limit < math.huge then rest, folded = leaders(rest) end
@@ -241,8 +239,8 @@ end
 local function misuse(failure, parts, out, max)
   local frame = blamed(failure, parts)
   if frame then out[#out + 1] = place(frame) end
-  -- No source lines are shown here, because a simulator's report names the
-  -- lines of each fault itself.
+  -- No source lines are added here: the report names the lines of each fault
+  -- itself.
   if parts.kind == "kernel-fault" then
     add_faults(out, parts.rest, max - #out)
     return
@@ -276,8 +274,8 @@ function errors.format(failure, opt)
   local max = opt.traceback and math.huge or MAX_LINES
   if report.world[parts.kind] then
     local done = parts.kind == "driver-error"
-      -- For a failed launch, the sentence is followed by the line of the script
-      -- with the launch.
+      -- For a failed launch, add the line of the script that launched the
+      -- kernel.
       or parts.sentence:find "^kernel "
     local frame = done and parts.line and blamed(failure, parts)
     if frame then out[2] = place(frame) end

@@ -17,8 +17,8 @@ local ATOMIC = "to add to one element from many threads, use an atomic "
   .. "(cute.arch.atomic_add); otherwise "
 
 -- Returns text that says where a barrier would prevent race r. `same` is true
--- if both accesses are in one line. `loop` is the text for the end of the loop
--- that r names.
+-- if both accesses are in one line. `loop` describes the end of the loop in
+-- r.loop.
 local function place_on(r, same, loop)
   local where = "between the two lines"
   if r.way == "loop" then return loop end
@@ -33,8 +33,8 @@ local function place_on(r, same, loop)
   return r.outside and where .. ", outside of the branch" or where
 end
 
--- Returns advice on a race. The report knows how the program gets from one
--- access to the other (r.way).
+-- Returns advice on a race. It depends on how the program gets from one access
+-- to the other (r.way).
 local function on_the_way(r)
   local same = kinds().one_line(r)
   local barrier, case = kinds().FAULTS[r.kind].barrier, kinds().case(r)
@@ -58,7 +58,7 @@ local function on_the_way(r)
     where = ("%s; and one %s, if its iterations use the same elements"):format(
       where, loop)
   end
-  -- True if the line reads an element and then writes it, as an addition to
+  -- True if the line reads an element before it writes it, as an addition to
   -- shared memory does.
   local adds = same and not reads == (r.way == "straight")
   if r.refill then
@@ -83,21 +83,21 @@ local REFILL = "the stage is filled again while its previous copy is in "
 -- value.
 local NEAR_LINES = 8
 
--- The functions that wait for groups of asynchronous operations, by the name of
--- the agent.
+-- The functions that wait for groups of asynchronous operations. The keys name
+-- the agent, which is the hardware that executes the operations.
 local GROUPS = {["wgmma"] = "warpgroup.wait_group",
                 ["bulk copy"] = "cp_async_bulk_wait_group",
                 ["cp.async"] = "cp_async_wait_group"}
 
--- Returns advice if a wait let so many groups stay pending that it did not wait
--- for the group of the reported access; else nil.
+-- Returns advice if a wait left so many groups pending that it did not wait for
+-- the access in fault r; else nil.
 local function fewer(r)
   local call = GROUPS[r.facts.agent]
   return call and ("the wait leaves its group pending: %s(%d) waits for that "
     .. "group too"):format(call, r.most)
 end
 
--- Values of a fault's field `lack`, which says what was missing. For these, the
+-- Values of a fault's field `lack`, which says what was missing, for which the
 -- thread may have used the wrong stage of a ring.
 local STAGE_LACKS = {pending = true, wait = true, stage = true, bytes = true,
                      parity = true}
@@ -154,8 +154,8 @@ local function other_side(name)
 end
 
 -- Returns advice if a ring's stages were filled more often than released, or
--- the other way round. The waiting side then waits for one that has ended or is
--- also waiting.
+-- the other way round. Then one side waits, and the other side has ended or
+-- waits, too.
 local function uneven(r)
   if r.wait then return end
   local full, empty = other_side(r.ring or "")
@@ -199,8 +199,8 @@ local function unsignalled(r)
   end
 end
 
--- Reports whether fault r is two overlapping copies into shared memory by one
--- thread, at one line.
+-- Reports whether fault r consists of two overlapping copies into shared memory
+-- that one thread started at one line.
 local function is_refill(r)
   local f = r.facts
   return f.how == "write after write" and not f.proxy
@@ -238,8 +238,8 @@ local function absent_arrivals(id)
     .. "that arrive"):format(id)
 end
 
--- Adds a question to the advice for a fault between two lines: whether one of
--- them uses the wrong stage of a ring.
+-- Adds a question to the advice for a fault with two lines: does one of the
+-- lines use the wrong stage of a ring?
 local function or_stage(r, advice)
   if not r.stages or r.refill or r.line2 == r.line then return advice end
   return ("%s; or does one of the lines use the wrong stage? This is stage %d "
@@ -307,7 +307,7 @@ local function triple(t)
 end
 
 -- Adds the lines and threads of a fault to its text. `second` is the label of
--- its other source line.
+-- the fault's other line, r.line2.
 local function add_places(text, r, second)
   local other = at(r.file2, r.line2)
   local own, thread = other and kinds().FAULTS[r.kind].own,
@@ -439,8 +439,8 @@ local function explained(gap, gaps)
   return false
 end
 
--- Returns a note on a gap: a part of a tensor that a launch never read or
--- stored.
+-- Returns a note on a gap: a part of a tensor that the launch did not read or
+-- store.
 local function missing_part(gap, gaps)
   if not gap.modes[1] then
     return ("no element of '%s' was stored (0 of %d); is the condition of the "
@@ -500,7 +500,7 @@ local function distances(mask)
   return table.concat(list, ", ")
 end
 
--- Returns the note on a sum of a warp that is wrong in some lanes.
+-- Returns a note on a warp's sum by shuffles that is wrong in some lanes.
 local function lost_lanes(o)
   if o.gap then
     return ("the shuffles exchange lanes at the distances %s, but not %s; do "
@@ -548,7 +548,7 @@ local function lost_lanes(o)
     or "only the first lanes hold the sum; warp_reduction_sum gives it to all")
 end
 
--- Returns the number of lanes that differ only in the index bits of a mask.
+-- Returns the number of lanes whose indices differ only in the bits of a mask.
 local function lanes_of(mask)
   local n = 1
   for k = 0, 4 do n = n << (mask >> k & 1) end
@@ -578,8 +578,8 @@ local function repeated_sums(report, add)
     one.lanes, one.warps = one.lanes | o.lanes, one.warps or o.warps
     one.blocks = one.blocks or o.blocks
   end
-  -- Prefer the note on unread parts of an input: they have the same cause, and
-  -- that note says more.
+  -- Unread parts of an input have the same cause, and the note on them says
+  -- more, so no note on equal elements is added.
   local twins = not unread_input(report) and report.twins
   for _, o in ipairs(list) do
     o.n = lanes_of(o.lanes)
@@ -609,8 +609,8 @@ local function repeated_sums(report, add)
   end
 end
 
--- Adds a note on a block of elements that gets the scale factor of another
--- block.
+-- Adds a note on a block of elements that is multiplied by another block's
+-- scale factor.
 local function add_wrong_scale(s, add)
   if not s then return end
   local of = ("the elements at byte %d of %s"):format(s.block_at, s.block)
@@ -628,7 +628,7 @@ local function add_wrong_scale(s, add)
   add("wrong_scale", s)
 end
 
--- Returns text for an operation: its operands and its result.
+-- Returns text for operation n with its operands and its result.
 local function made(n)
   local function digits(x, form)
     local whole = x // 1 == x and math.abs(x) < 2.0 ^ 32
@@ -652,7 +652,7 @@ local function made(n)
     or digits(n.result, "%.9g"))
 end
 
--- Adds a note on operation n, unless n is nil.
+-- Adds the note `what` on operation n, unless n is nil.
 local function add_operation(what, n, add)
   if not n then return end
   n.made = made(n)
@@ -663,8 +663,8 @@ local function add_operation(what, n, add)
 end
 
 -- Adds a note on a sum with a wrong initial value, or on a maximum, minimum or
--- product that starts at 0. For a maximum or minimum, it does so only if the
--- signs of its elements make the start matter.
+-- product that starts at 0. A maximum or minimum gets a note only if the signs
+-- of its elements make the initial value matter.
 local function add_start(o, signs, add)
   if o.op == "add" then
     o.start = ("%.6g"):format(o.start)
@@ -680,8 +680,8 @@ local function add_start(o, signs, add)
     or o.masked and "zero_mask" or "zero_start", o)
 end
 
--- Adds notes on sums of exponentials without a maximum, and on sums that lack a
--- reduction.
+-- Adds notes on sums of exponentials from which no maximum was subtracted, and
+-- on sums that lack a reduction.
 local function softmax_sums(program, add)
   local before
   for _, o in ipairs(program.unscaled) do
@@ -752,8 +752,8 @@ local function add_losses(report, add)
   end
 end
 
--- Adds a note on an output that is not the sum or product of inputs that the
--- shapes suggest.
+-- Adds a note on a wrong output. The shapes suggest that the output is a sum or
+-- product of inputs, or a copy.
 local function add_wrong(w, add)
   local function number(x) return ("%.6g"):format(x) end
   local factor = w.scaled and " times a factor" or ""
@@ -807,7 +807,8 @@ function faults.notes(report)
       add("left_out", gap, missing_part(gap, report.gaps))
     end
   end
-  -- Any other note says more about the cause of wrong outputs.
+  -- Add this note only if there are no others, except notes on PTX's
+  -- guarantees: other notes say more about the cause of wrong outputs.
   if report.wrong and #list == #(report.relies or {}) then
     add_wrong(report.wrong, add)
   end
@@ -823,9 +824,9 @@ function faults.new_note(kernel, text)
   return words.new_note(("kernel %s: %s"):format(kernel, text))
 end
 
---- Returns two values. The first maps the index of each leading fault to the
--- number of faults that may follow from it; leading faults without followers
--- are absent. The second is the number of leading faults.
+--- Returns two values. The first maps the index of each fault that may have
+-- caused others to their number. The second is the number of faults that follow
+-- from no other fault.
 ---@return integer[] followers
 ---@return integer leaders
 function faults.followers(report)
@@ -837,8 +838,8 @@ function faults.followers(report)
   return count, leaders
 end
 
---- Returns the text of a report with faults. Only leading faults are included,
--- unless `all` is true: then also the faults that may follow from them.
+--- Returns the text of a report with faults. Faults that may follow from other
+-- faults are included only if `all` is true.
 ---@param found table
 ---@param all boolean
 ---@return string

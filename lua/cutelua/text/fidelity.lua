@@ -25,9 +25,9 @@ local function place(file, line)
   return simreport.at(file, line) or "?"
 end
 
--- Returns a row for each source line in f.lines: {at = the line, what = texts
--- of its operations, and the number of its executions for each agreement
--- (exact, measured, bounded, weaker)}.
+-- Returns one row for each source line in f.lines. at: the line. what: the
+-- texts of its operations. exact, measured, bounded, weaker: how often the line
+-- executed operations of this class (see above).
 local function by_line(f)
   local list, of = {}, {}
   for _, e in ipairs(f.lines) do
@@ -45,7 +45,7 @@ local function by_line(f)
   return list
 end
 
--- Returns a sentence about each class of operations that are not exact.
+-- Returns one sentence for each class of operations that are not exact.
 local function classes(f)
   local out, seen = {}, {}
   for _, e in ipairs(f.lines) do

@@ -134,8 +134,8 @@ foreign.NAMES = rows {
   ["exit quit"] = "os.exit",
 }
 
--- Names of other languages for which the advice is a sentence instead of a
--- name.
+-- Names of other languages for which the advice is a sentence, because no
+-- single name replaces them.
 local SENTENCES = {
   jit = "a Lua function runs as it is on the host, and inlined in a kernel",
   const_expr = "values of Lua are constants, and Lua's `if` chooses by them",
@@ -151,8 +151,8 @@ local LATER = {"tmem", "tcgen05", "umma", "clc", "sm100", "sm103", "sm120",
 local NO_TYPES = {Float8E4M3 = true, Float8E4M3B11FNUZ = true,
                   Float8E3M4 = true, Int128 = true}
 
--- Returns what to write for a name of another language. The name may lack the
--- leading underscores that it has in CUDA C.
+-- Returns what to write for a name of another language. The name may also lack
+-- its leading underscores from CUDA C.
 local function own_name(name)
   return foreign.NAMES[name] or foreign.NAMES["__" .. name]
 end
@@ -246,8 +246,8 @@ function foreign.option(name, known)
   end
 end
 
--- Options that only lessons (scripts/) have, and what to write in other
--- scripts.
+-- Options that only lessons, the demonstrations in scripts/, have; and what to
+-- write in other scripts.
 local LESSONS = {emit = "print k(...):trace({block = n}).source",
   arch = "launch with device = \"sim:sm_80\"",
   device = "launch with device = \"sim\"", seed = "launch with seed = n"}
@@ -278,8 +278,8 @@ end
 -- Fields and methods
 ---------------------------------------------------------------------------
 
--- Fields and methods that tensors and values have in other languages, and what
--- to write instead of x.NAME.
+-- Fields and methods of tensors and values in other languages. Each text says
+-- what to write instead of x.NAME.
 local FIELDS = rows {
   ["T t mT transpose permute swapaxes"] = "cute.select(x, {1, 0}) for the "
     .. "transposed view, cute.ops.transpose(x) for a copy",
@@ -309,8 +309,8 @@ local function missing_field(message)
   return name and FIELDS[name] and "write " .. FIELDS[name]
 end
 
--- Returns a sentence about a method called with a dot, as in x.size(). The call
--- then has no first argument for the public function cute.NAME.
+-- Returns a sentence about a method that was called with a dot, as in x.size().
+-- Such a call passes no first argument to the public function cute.NAME.
 local function dotted(message, text)
   local name = message:match("^[^\n]*bad argument #1 to 'cute%.([%w_]+)'.-"
     .. "got no value")
@@ -320,9 +320,9 @@ local function dotted(message, text)
   end
 end
 
--- Patterns of messages, and the advice to print for each. In the advice, %1 is
--- the pattern's first capture. A row may also have a pattern that the line must
--- match.
+-- Rows of {pattern of the message, advice to print, pattern of the line}. The
+-- line must match, too, if its pattern is given. In the advice, %1 is the
+-- message pattern's first capture.
 local LINES = {
   {"get length of", "write a comment with --", "^%s*#"},
   {"operator '//'", "write a comment with --", "^%s*//"},
@@ -374,7 +374,7 @@ local function known_line(message, text)
   end
 end
 
---- Returns advice on a line whose error comes from using a method of another
+--- Returns advice on a line whose error comes from a field or method of another
 -- language; nil for other lines.
 ---@param message string
 ---@param text string

@@ -257,9 +257,9 @@ local scale = setmetatable({}, {__index = function(t, dtype)
   return t[dtype]
 end})
 
--- Decodes n bytes of the block s, beginning at byte `from`, each of which holds
--- two 4-bit values. Stores f(low 4 bits) of all bytes at index `at` of `out`,
--- and f(high 4 bits) of all bytes after them.
+-- Decodes n bytes of block s, from byte `from` on. Each byte holds two 4-bit
+-- values. Stores f(low 4 bits) of all bytes in `out` from index `at` on, and
+-- f(high 4 bits) of all bytes after them.
 local function halves(s, from, n, out, at, f)
   for i = 0, n - 1 do
     local b = s:byte(from + i)
@@ -271,8 +271,8 @@ local f16 = setmetatable({}, {__index = function(_, text)
   return cute.buffer_from("f16", text)[0]
 end})
 
--- For each quantised type, the function that stores the values of block s in
--- the list `out`.
+-- For each quantised type, a function that decodes the block s and stores its
+-- values in the list `out`.
 local DECODE = {}
 
 function DECODE.MXFP4(s, out)

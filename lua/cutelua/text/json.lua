@@ -201,10 +201,10 @@ function json.decode(text, distinct)
   return decode(text)
 end
 
---- Returns the Lua value of a JSON text, such that json.encode restores null,
--- empty objects and empty arrays. null becomes json.null, and json.is_object
--- distinguishes objects from arrays. Returns nil and a message if the JSON is
--- invalid.
+--- Returns the Lua value of a JSON text, in which null, empty objects and empty
+-- arrays stay distinct, so that json.encode restores them. null becomes
+-- json.null, and json.is_object distinguishes objects from arrays. Returns nil
+-- and a message if the JSON is invalid.
 ---@param text string
 ---@return any
 ---@return string? message

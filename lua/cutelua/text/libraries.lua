@@ -15,8 +15,8 @@ for _, t in next, {_G, string, table, math, io, debug, coroutine, utf8, package,
   saved[t] = copy
 end
 
---- Restores the entries of the libraries that are missing or whose type has
--- changed since the program started. Other changes are kept.
+--- Restores entries of the libraries that are missing, or whose type is not the
+-- one at the program's start. Other changes are kept.
 function libraries.restore()
   for t, copy in next, saved do
     for k, v in next, copy do

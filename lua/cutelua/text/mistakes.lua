@@ -13,8 +13,9 @@ local mistakes = {}
 -- Arguments
 ---------------------------------------------------------------------------
 
--- The kind of value that an operation needs. The key is the operation in Lua's
--- error message: "index" in "attempt to index a nil value".
+-- The kind of value that an operation needs. The keys are the words that Lua's
+-- error messages use for the operation: "index" in "attempt to index a nil
+-- value".
 local EXPECTED = {
   index = "a table or an object", call = "a function",
   ["perform arithmetic on"] = "a number",
@@ -129,7 +130,7 @@ function mistakes.odd_launch(call, colon, grid, block)
     block == nil and "b" or core.show(block))
 end
 
--- Reports whether a kernel belongs to the library.
+-- Reports whether a kernel belongs to the library, not to the user's script.
 local function is_library(k)
   local from = debug.getinfo(k.func, "S").source
   return core.own_source(from) or from:find "kernels[/%.]" ~= nil
@@ -151,11 +152,11 @@ local function arguments_text(k, args)
     table.concat(list, ", "))
 end
 
---- Explains a missing argument. Returns a sentence about the number of
--- arguments if too few were passed. If the error is about nil, the sentence
--- names the first parameter whose argument is nil. For a kernel of the library,
--- returns the list of arguments, because the error does not show the kernel's
--- source lines.
+--- Explains a missing argument. If too few were passed, returns a sentence
+-- about their number. If the error is about nil, the sentence names the first
+-- parameter whose argument is nil. For a kernel of the library, returns the
+-- list of arguments, because the error does not show source lines of such
+-- kernels.
 ---@param k table
 ---@param args table
 ---@param about_nil boolean
@@ -271,8 +272,8 @@ for word in ("if elseif while until not"):gmatch "%S+" do TESTED[word] = 1 end
 local OPENS, CLOSES = {["("] = 1, ["["] = 1, ["{"] = 1},
   {[")"] = 1, ["]"] = 1, ["}"] = 1}
 
--- Returns the text of one operand of the operator at token i. Returns the left
--- operand if step is -1, the right operand if step is 1.
+-- Returns the text of an operand of the operator at token i: the left operand
+-- if step is -1, the right operand if step is 1.
 local function operand(line, list, i, step)
   local depth, j = 0, i + step
   while list[j] do

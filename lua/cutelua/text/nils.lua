@@ -13,8 +13,8 @@ local CONSTANTS = {True = "true", False = "false", None = "nil", NULL = "nil",
 
 local function field(t, name) return t[name] end
 
--- Returns the candidates for a suggestion in place of `name`: all names in a
--- Lua text except `name`, `key` and keywords.
+-- Returns names that could be meant instead of the undefined `name`: all names
+-- in a Lua text except `name`, `key` and keywords.
 local function names_of(text, name, key)
   local list, seen = {}, {[name] = true, [key] = true}
   for _, token in ipairs(tokens.of(text)) do

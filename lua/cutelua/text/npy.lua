@@ -77,8 +77,9 @@ local function parse_dict(text)
 end
 
 -- Returns the element type of a file whose header contains the type description
--- `descr`. Chooses the first type in `names` for which ml_dtypes writes this
--- descr. Returns nil and a reason if there is none.
+-- `descr`. Several types share a description, so it is the first type in
+-- `names` for which ml_dtypes writes this one. Returns nil and a reason if
+-- there is none.
 local function type_by_reader(descr, base, names)
   for _, name in ipairs(names) do
     local t = by_name[tostring(name)]
@@ -319,7 +320,7 @@ local function read_open(f, opt)
   local ok
   ok, why = check_wanted(array, opt)
   if not ok then return nil, why end
-  -- The first elements of the file, which were read together with the header.
+  -- The elements that were read together with the header.
   local early = head:sub(from)
   local here = f:seek()
   local size = here and f:seek "end"

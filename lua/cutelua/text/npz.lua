@@ -14,7 +14,8 @@ local sign = require "cute.lang.signature"
 
 local npz = {}
 
--- The maximum size of the end record with its comment, in bytes.
+-- The maximum size in bytes of the record that ends a ZIP file, including its
+-- comment.
 local TAIL = 22 + 0xffff
 local FULL16, FULL32 = 0xffff, 0xffffffff
 local MOST_MEMBERS = 1000000
@@ -210,10 +211,10 @@ function npz.read(path, opt)
 end
 
 -- Returns three values for the headers of member m. The first is the text that
--- the local and the central header share. The second is the extra field of
--- ZIP64, with the numbers that exceed 32 bits; it is "" if there is none. The
--- third is the value for the position field, and is present only if with_place
--- is true.
+-- the local and the central header have in common. The second is the extra
+-- field of ZIP64, with the numbers that exceed 32 bits; it is "" if there is
+-- none. The third is the value of the position field; it is returned only if
+-- with_place is true.
 local function shared_fields(m, with_place)
   local extra = ""
   local function small(n)

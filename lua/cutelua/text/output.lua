@@ -36,8 +36,8 @@ local function write_straight(path, ...)
   return refuse(path, why)
 end
 
--- Writes to the temporary file that open_aside opened, and renames it to its
--- target. Returns nil and a reason on failure. The to-be-closed variable
+-- Writes to the temporary file that open_aside opened, and renames the file to
+-- its target. Returns nil and a reason on failure. The to-be-closed variable
 -- removes the temporary file on every exit, including errors.
 local function fill(f, aside, target, ...)
   local _ <close> = setmetatable({}, {__close = function()

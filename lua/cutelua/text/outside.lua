@@ -1,7 +1,7 @@
---- Gives advice on out-of-bounds accesses. It reports whether two coordinates
--- or two axes of the grid or block are probably swapped, and where a wrong
--- index comes from. The simulator reports the largest coordinates that the
--- access's line computes (field `reach`, see cute.lang.simreport).
+--- Gives advice on out-of-bounds accesses. It reports whether two coordinates,
+-- or two axes of the grid or block, are probably swapped. It also reports where
+-- a wrong index comes from. The simulator reports the largest coordinates that
+-- the line of the access computes (field `reach`, see cute.lang.simreport).
 local simreport = require "cute.lang.simreport"
 
 local outside = {}
@@ -33,8 +33,8 @@ local function has_both(modes, index)
 end
 
 -- Returns the text "the axes x and y of the grid, 3 x 4" if swapping these axes
--- would move all accesses inside the tensor. Checks the block first, then the
--- grid. Returns nil otherwise.
+-- would move all accesses inside the tensor. Otherwise returns nil. Checks the
+-- block first, then the grid.
 local function exchanged_axes(t, extents)
   local function text(what, size)
     return ("the axes x and y of the %s, %d x %d"):format(what, size[1],
@@ -50,9 +50,9 @@ local function exchanged_axes(t, extents)
   end
 end
 
--- Reports whether the two coordinates of a line are probably swapped. This
--- holds if the maximum of one coordinate is exactly the last index of the other
--- mode. at: the coordinates of the faulting access.
+-- Reports whether the two coordinates of a line are probably swapped. `most`
+-- has the maximum of each coordinate. One of them must be exactly the last
+-- index of the other mode. at: the coordinates of the faulting access.
 local function exchanged_modes(most, extents, at)
   if #extents ~= 2 or extents[1] == extents[2] then return false end
   for k = 1, 2 do

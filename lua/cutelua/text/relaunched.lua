@@ -1,7 +1,7 @@
---- Emits a note if a launch adds the same sums to an output a second time. This
--- is the case if the inputs equal those of the previous launch, and the output
--- was not cleared in between. Only outputs to which atomics add loaded elements
--- are checked.
+--- Emits a note if a launch adds the same sums to an output as the previous
+-- launch did. This is the case if both launches have equal inputs, and the
+-- output was not cleared in between. Only outputs to which atomics add loaded
+-- elements are checked.
 local core = require "cute.core"
 local simreport = require "cute.lang.simreport"
 local words = require "cute.lang.report"

@@ -91,8 +91,8 @@ end
 local Strays = {}
 Strays.__index = Strays
 
--- Sets the field `changed` of each local. It must be called at the end of the
--- trace, before loops and branches restore the locals that they assign.
+-- Sets the field `changed` of each local. Call it at the end of the trace,
+-- before loops and branches restore the locals that they assign.
 function Strays:look()
   for _, s in ipairs(self.list) do
     if not s.key then
@@ -102,13 +102,13 @@ function Strays:look()
   end
 end
 
--- Emits the notes. It must be called after the trace.
+-- Emits the notes. Call it after the trace.
 function Strays:tell()
   for _, s in ipairs(self.list) do s:tell(self.kernel) end
 end
 
---- Returns an object that checks the following trace for such assignments.
--- Returns nil if the function assigns no variable outside the kernel.
+--- Returns an object that finds such assignments during the next trace of
+-- `func`. Returns nil if `func` assigns no variable outside the kernel.
 ---@param kernel string name of the kernel
 ---@param func function
 ---@return {look: fun(self), tell: fun(self)}?

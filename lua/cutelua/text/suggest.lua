@@ -72,9 +72,9 @@ local function other(name, known, env)
   return core.nearest(name, list)
 end
 
--- Reports whether a line declares a name, or whether the name is a local of the
--- file and the line creates a function. The second check is needed because an
--- unused local is not among a function's upvalues.
+-- Reports whether a line declares a name. Also returns true if the name is a
+-- local of the file and the line creates a function: an unused local is not
+-- among a function's upvalues.
 local function declared(name, text, whole)
   local at = "%f[%w_]" .. name .. "%f[^%w_]"
   if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)
@@ -121,9 +121,9 @@ local function fields_of(value)
   return list
 end
 
--- Returns the first missing field of a path such as "k.grid". The results are
--- the path of the table that lacks the field, this table, and the field's name.
--- Returns nil if all fields exist.
+-- Returns three values for the first missing field of a path such as "k.grid".
+-- These are the path of the table without the field, this table, and the
+-- field's name. Returns nil if all fields exist.
 local function broken(path, vars)
   local value, before
   for name in path:gmatch "[%a_][%w_]*" do

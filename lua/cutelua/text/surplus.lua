@@ -5,15 +5,15 @@ local core = require "cute.core"
 
 local surplus = {}
 
--- The functions that return x, y and z of an index or extent.
+-- The functions that return three values: x, y and z of an index or extent.
 local THREE = {}
 for name in ([[thread_idx block_idx block_dim grid_dim cluster_idx cluster_dim
   block_in_cluster_idx block_in_cluster_dim]]):gmatch "%S+" do
   THREE["cute.arch." .. name] = true
 end
 
--- The variadic functions that would use y and z as additional numbers. A call
--- with x, y and z as the only arguments may be intended.
+-- Variadic functions that would use y and z as additional numbers. A call with
+-- only x, y and z may be intended.
 local NUMBERS = {["cute.min"] = true, ["cute.max"] = true, ["cute.gcd"] = true,
                  ["cute.sum"] = true}
 

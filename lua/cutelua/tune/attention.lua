@@ -15,14 +15,15 @@ local attention = {section = "attention", form = "B,S,T,H,G,D", count = 6,
                    loops = {1, 2, 3, 4, 5, 6},
                    noun = "shape"}
 
--- The number of elements of O to check. The host needs up to one second per
--- element.
+-- The number of elements of the output O to check. The host needs up to one
+-- second per element.
 local SAMPLES = 4
 -- Operands begin at multiples of this number of elements.
 local ALIGN = 256
 
---- Returns the class of the problems that the command line requests. Returns
--- nil and a reason if the options are not supported.
+--- Returns the class of the problems that the command line requests, such as
+-- "bf16 causal". Tuned tables have one list per class. Returns nil and a reason
+-- if the options are not supported.
 ---@param opt table
 ---@return string? class
 ---@return string? why
@@ -147,8 +148,8 @@ function attention.of(problem, place)
   return o
 end
 
--- Returns an operand or a result tensor of problem o. The kernels of all tiles
--- share the result tensors.
+-- Returns an operand or a result tensor of problem o. All tiles use the same
+-- result tensors.
 local function tensor(o, name, shape, dtype)
   if o.from[name] then
     return compact(o.numbers.iterator + o.from[name], shape)
@@ -157,8 +158,8 @@ local function tensor(o, name, shape, dtype)
   return o.own[name]
 end
 
---- Returns a tile as a contestant for the benchmark. Checks the results of the
--- tile's kernel first.
+--- Returns an object that runs and times the kernel of a tile, for the
+-- benchmark. Checks the kernel's results first.
 ---@param name string
 function Attention:contestant(name)
   if self.ready[name] then return self.ready[name] end
@@ -185,7 +186,7 @@ local function at(o, name, i)
 end
 
 -- Returns an element of O in double precision. Also returns the standard
--- deviation that the element would have for independent random values V.
+-- deviation that the element would have if V were independent random numbers.
 local function expected(o, b, s, h, d)
   local g = h // (o.H // o.G)
   local last = o.causal and math.min(o.T, o.T - o.S + s + 1) or o.T

@@ -13,7 +13,7 @@ local PERIOD = (1 << 20) - 3
 -- Operands begin at multiples of this number of elements.
 local ALIGN = 256
 -- Operands smaller than this number of bytes may stay in L2 during hot
--- measurements.
+-- measurements, which repeat a launch.
 local SMALL = 16 << 20
 -- Larger operands have several sets, which are used in turn. Together the sets
 -- have at least this number of bytes.
@@ -106,8 +106,8 @@ function operands.without_memory(problem, make)
   return set
 end
 
---- Returns the class of a problem with the epilogue that `make` creates (see
--- cute.ops.tuned).
+--- Returns the class of a problem with the epilogue that `make` creates. A
+-- class is a key of the tuned tables (cute.ops.tuned).
 ---@param problem string
 ---@param make function
 ---@param name string the epilogue's name in the class
@@ -166,7 +166,7 @@ function operands.numbers(dtype, n, place)
     PERIOD
 end
 
---- Returns the number of operand sets to use in turn, for one set of the given
+--- Returns the number of operand sets to use in turn, if one set has the given
 -- size. The number is 1 for small operands, which may stay in L2. Otherwise all
 -- sets together exceed L2.
 ---@param bytes integer the size of A and B
@@ -233,7 +233,7 @@ function operands.of(problem, make, place)
     end)
     o.sets[i] = set
   end
-  -- The contestants that the worker has prepared, by name.
+  -- The kernels that the worker has prepared for timing, by candidate name.
   o.ready = {}
   o.A, o.B = o.sets[1].A, o.sets[1].B
   kept = o
@@ -275,8 +275,8 @@ local function of_sums(sums)
   return A, B
 end
 
--- Returns element (i, j) of D after the epilogue, for the given sums. With
--- gates there are two sums. Runs a product with this one element on the
+-- Returns element (i, j) of D after the epilogue, for the given sums: one, or
+-- two if the epilogue is gated. Runs a product with only this element on the
 -- simulator.
 local function ended(o, i, j, sums)
   local one = setmetatable({m = 1, n = #sums, columns = 1}, {__index = o})

@@ -1,6 +1,6 @@
 --- The subject of `cutelua tune gemm`: matrix products. A problem is a text
--- such as "bf16 bf16 bf16 tn row 4096 4096 4096". It contains a class of
--- cute.ops.tuned, followed by M, N and K.
+-- such as "bf16 bf16 bf16 tn row 4096 4096 4096": a class, followed by M, N and
+-- K. Classes are the keys of tuned tables (cute.ops.tuned).
 local choose = require "cute.ops.choose"
 local core = require "cute.core"
 local epilogues = require "cutelua.tune.epilogues"

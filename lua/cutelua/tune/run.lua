@@ -84,8 +84,8 @@ function Run:measurer()
   return self.measuring
 end
 
--- Handles a child process that terminated or exceeded its deadline. Its request
--- has failed.
+-- Handles a child process that terminated or exceeded its deadline: the request
+-- that it worked on has failed.
 function Run:lost(c, what)
   local job = c.job
   if c == self.measuring then self.measuring = nil end
@@ -101,8 +101,8 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- Counts a candidate of problem x that was measured briefly or failed. Updates
--- x.best, the fastest candidate so far.
+-- Counts a candidate of problem x whose brief measurement ended or failed.
+-- Updates x.best, the fastest candidate so far.
 local function looked(x, name)
   x.done = x.done + 1
   local t = x.known.look[name]

@@ -51,8 +51,9 @@ end
 -- The epilogue of main's argument: the function that creates it, and its name.
 local make, named
 
--- Returns the candidates for a set of operands as a table by name. The table
--- also has the fields p, the problem, and call, the ops.gemm call.
+-- Returns a table that maps the names of the candidates for a set of operands
+-- to candidates. It also has the fields p, the problem, and call, the ops.gemm
+-- call.
 local function offers_of(set, device)
   if not set.offers then
     set.options.device = device
@@ -106,8 +107,8 @@ local function compile(problem, arch, sms, name)
   answer "done"
 end
 
---- Returns an object whose launch method cycles through the prepared launches
--- `runs`. There is one prepared launch per set of operands.
+--- Returns an object whose launch method runs the prepared launches `runs` in
+-- turn, one per call. Each of them has its own set of operands.
 ---@param runs table[]
 function worker.in_turn(runs)
   if #runs == 1 then return runs[1] end
@@ -121,8 +122,8 @@ function worker.in_turn(runs)
   end}
 end
 
--- Returns a candidate as a contestant for the benchmark. Checks the candidate's
--- results when it is prepared first.
+-- Returns an object that runs and times a candidate, for the benchmark. Checks
+-- the candidate's results when it prepares it for the first time.
 local function contestant(o, name)
   if o.contestant then return o:contestant(name) end
   if o.ready[name] then return o.ready[name] end

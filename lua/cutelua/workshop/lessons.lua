@@ -66,8 +66,8 @@ end
 -- ---- the learner's code ----
 
 -- Returns the learner's texts of the Lua blocks before block request.index, by
--- block number. Also returns the texts of all these blocks as one string, which
--- identifies the globals after them.
+-- block number. Also returns these texts as one string, which identifies the
+-- globals that they produce.
 local function texts_before(request, blocks)
   local texts, all = {}, {}
   for _, one in ipairs(request.before or {}) do
@@ -81,8 +81,8 @@ local function texts_before(request, blocks)
   return texts, table.concat(all, "\0")
 end
 
--- Returns the globals that a block starts with. Returns the globals in `last`
--- if they match, or runs the blocks before it again.
+-- Returns the globals with which a block starts. They are those in `last` if
+-- these match; otherwise the earlier blocks run again.
 local function globals_at(lesson, index, texts, all)
   if last.lesson == lesson.name and last.all == all then return last.env end
   local ok, env = pcall(learn.before, lesson, index, texts)

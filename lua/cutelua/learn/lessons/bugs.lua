@@ -19,8 +19,8 @@ end)
 ]]
 end
 
--- Returns the text of a kernel that repeatedly shifts a row by one through
--- shared memory.
+-- Returns the text of a kernel that shifts each row by one element through
+-- shared memory. `barrier` is code at the end of the loop over rows.
 local function shift(barrier)
   return [[
 k = cute.kernel("shift", function(x, y)

@@ -26,8 +26,8 @@ k = cute.kernel("tma", function(load, mA, y)
 end)
 ]]
 
--- Returns the text of the lesson's kernel, with `text` in place of the wait for
--- the mbarrier.
+-- Returns the text of the lesson's kernel, in which `text` replaces the wait
+-- for the mbarrier.
 local function waits(text)
   local from, to = KERNEL:find("cute.arch.mbarrier_wait(full, 0)", 1, true)
   return KERNEL:sub(1, from - 1) .. text .. KERNEL:sub(to + 1)

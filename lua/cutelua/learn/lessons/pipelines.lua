@@ -20,9 +20,9 @@ local function multiplied(k, depth)
   return report
 end
 
--- Returns how many tiles are in flight while a warp executes an MMA. To find
+-- Returns how many tiles are being copied while a warp executes an MMA. To find
 -- out, it steps through k(A, B, C) in the debugger and notes the number at each
--- MMA. It ignores the largest of these numbers, one in `tiles`, and returns the
+-- MMA. It ignores the 1/`tiles` largest of these numbers, and returns the
 -- largest remaining number.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0

@@ -113,10 +113,24 @@ function grouped.problem(c, place)
       if masked then return x(g, ...) end
       return x(...)
     end
+    local function element(x, ...) return x(...) end
+    -- Returns the elements of row i of group g of x as a list, which is kept
+    -- in `rows`.
+    local function row_of(x, rows, g, i, read)
+      local key = g << 32 | i
+      if not rows[key] then
+        local list = {}
+        for k = 0, K - 1 do list[k + 1] = read(x, g, i, k) end
+        rows[key] = list
+      end
+      return rows[key]
+    end
+    local a_rows, b_rows = {}, {}
     local function sums(g, row, j)
       local sum = 0
+      local a, b = row_of(A, a_rows, g, row, at), row_of(B, b_rows, g, j, element)
       for k = 0, K - 1 do
-        local x = at(A, g, row, k) * B(g, j, k)
+        local x = a[k + 1] * b[k + 1]
         if sa and c.scales ~= "each" then
           x = x * at(sa, g, row, k // 128)
             * sb(g, c.scales == "blocks" and j // 128 or j, k // 128)

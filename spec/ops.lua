@@ -140,31 +140,22 @@ function ops.at(t, batch, i, j)
   return t(table.unpack(c))
 end
 
---- Returns the memory of a host tensor: `values`, a list of the elements of its
--- buffer, and `first`, the index in it of the tensor's first element. Reading
--- this list is faster than indexing the tensor.
-function ops.memory(t)
-  local buffer, offset = core.param_memory(t)
-  return {values = buffer:list(),
-          first = offset * 8 // t.element_type.bits + 1}
-end
-
--- Returns the matrix of a batch of t (..., n, k) as a row-major list of its
--- elements. `memory` is ops.memory(t).
-local function matrix(t, memory, batch)
-  local rank, list, at = cute.rank(t), {}, memory.first
+-- Returns the matrix of a batch of t (..., n, k) as a row-major buffer of f64.
+local function matrix(t, batch)
+  local rank, buffer, offset = cute.rank(t), core.param_memory(t)
+  local at = offset * 8 // t.element_type.bits
   for mode = 1, rank - 2 do
     local b = batch[#batch - (rank - 2) + mode]
     at = at + (t.shape[mode] == 1 and 0 or b) * t.stride[mode]
   end
-  local values, row, column = memory.values, t.stride[rank - 1], t.stride[rank]
-  for i = 0, t.shape[rank - 1] - 1 do
-    local from = at + i * row
-    for k = 0, t.shape[rank] - 1 do
-      list[#list + 1] = values[from + k * column]
-    end
+  local n, row = t.shape[rank - 1], t.stride[rank - 1]
+  local k, column = t.shape[rank], t.stride[rank]
+  local list = {}
+  for i = 0, n - 1 do
+    local values = buffer:list(at + i * row, (k - 1) * column + 1)
+    for e = 1, #values, column do list[#list + 1] = values[e] end
   end
-  return list
+  return core.buffer_from("f64", list)
 end
 
 --- Calls f(batch, i, j, sum) for all elements of D, where sum is the dot
@@ -172,17 +163,15 @@ end
 function ops.each(A, B, D, f)
   local rank = cute.rank(D)
   local M, N, K = D.shape[rank - 1], D.shape[rank], A.shape[cute.rank(A)]
-  local a_memory, b_memory, batches = ops.memory(A), ops.memory(B), 1
+  local batches = 1
   for mode = 1, rank - 2 do batches = batches * D.shape[mode] end
   for l = 0, batches - 1 do
     local batch, rest = {}, l
     for mode = rank - 2, 1, -1 do
       batch[mode], rest = rest % D.shape[mode], rest // D.shape[mode]
     end
-    local a = core.buffer_from("f64", matrix(A, a_memory, batch))
-    local b = core.buffer_from("f64", matrix(B, b_memory, batch))
-    local sums = core.gemm_reference(a, b, core.buffer("f64", M * N), M, N,
-                                     K):list()
+    local sums = core.gemm_reference(matrix(A, batch), matrix(B, batch),
+      core.buffer("f64", M * N), M, N, K):list()
     for i = 0, M - 1 do
       for j = 1, N do f(batch, i, j - 1, sums[i * N + j]) end
     end

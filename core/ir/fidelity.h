@@ -17,14 +17,14 @@ const char *agreement_name(Agreement a);
 const char *fidelity_name(Fidelity f);
 const char *fidelity_text(Fidelity f);
 
-// Uses of a value by which a small difference can change more than the rounding
-// of results.
+// Uses of a value in which a small difference can change more than the rounding
+// of results, such as an address or a branch.
 typedef enum Reach {
   REACH_NONE, REACH_CONTROL, REACH_ADDRESS, REACH_SYNC, REACH_CHOICE
 } Reach;
 const char *reach_name(Reach r);
 
-// The result for one instruction.
+// Fidelity of one instruction.
 typedef struct Faith {
   uint64_t count;   // number of times that warps executed the instruction
   Fidelity how;

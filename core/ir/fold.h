@@ -13,9 +13,8 @@ Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact);
 // are appended.
 void ir_use(Ctx *cx, const Fn *fn, Ref r);
 
-// ---- fast.c ----
-// Return the replacement of `a op b` or f(a, b) under the kernel's options fmad
-// and fastmath, or 0 if the operation is not replaced.
+// ---- fast.c ---- Return the value that replaces `a op b` or f(a, b) under the
+// kernel's options fmad and fastmath, or 0 if they keep the operation.
 Ref irfast_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);
 Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
 

@@ -225,8 +225,8 @@ static void cons_put(Fn *fn, Ref r) {
   fn->ncons++;
 }
 
-// Removes instructions that are no longer visible from the hash table of pure
-// instructions, and enlarges the table if needed.
+// Rebuilds the hash table of pure instructions without those that are no longer
+// visible. Enlarges the table if needed.
 static void cons_rehash(Ctx *cx, Fn *fn) {
   size_t live = 0;
   for (size_t r = 1; r < fn->ins.n; r++)

@@ -55,7 +55,8 @@ CONSECUTIVE(3, SR_CLUSTERID_X, SR_CLUSTERID_Z);
 CONSECUTIVE(3, SR_NCLUSTERID_X, SR_NCLUSTERID_Z);
 CONSECUTIVE(3, SR_CLUSTER_CTAID_X, SR_CLUSTER_CTAID_Z);
 CONSECUTIVE(3, SR_CLUSTER_NCTAID_X, SR_CLUSTER_NCTAID_Z);
-// The rows of lanes and blocks come first, the rows of clusters last.
+// The rows that describe lanes and blocks come first, those that describe
+// clusters last.
 CONSECUTIVE(13, 0, SR_LANE);
 CONSECUTIVE(14, SR_CLUSTERID_X, SR_COUNT - 1);
 typedef struct SRegRow {
@@ -132,8 +133,8 @@ const FenceRow *fence_row(FenceKind k);
 // Reports whether a fence orders memory among threads, as opposed to proxies.
 static inline bool fence_is_order(FenceKind k) { return k <= FE_SYS; }
 
-// Return the enumerator of the row with this name, or the enumeration's COUNT
-// if no row has it.
+// Return the enumerator whose row has this name, or the enumeration's COUNT if
+// there is no such row.
 SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
@@ -203,8 +204,8 @@ static inline unsigned hint_get(unsigned flags, HintId f) {
 // Other bits of Ins.flags. For MBAR* they are in the COP field.
 // - MBF_ARRIVE: MBARTX also arrives.
 // - MBF_TEST: MBARTRY does not block.
-// - MBF_NOINC: MBARCPASYNC does not add its arrival to those expected in the
-//   phase, because the count of the mbarrier includes it.
+// - MBF_NOINC: MBARCPASYNC does not increment the expected arrivals of the
+//   phase, because the mbarrier's initial count includes its arrival.
 // - CLF_RELAXED: CLUSTERARRIVE has no memory order.
 // - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
 //   whole warp.

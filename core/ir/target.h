@@ -90,8 +90,8 @@ Need target_feature(Feature f);
 // t.
 bool target_atomic(AtomicKind k, DType t);
 
-// Returns the reason why sm_<sm> does not meet a requirement, as the end of a
-// sentence, or NULL. arch: as for target_check.
+// Returns why sm_<sm> does not meet requirement n, as the end of a sentence, or
+// NULL if it does. arch: as for target_check.
 const char *target_lacks(Ctx *cx, const Need *n, int sm, const char *arch);
 
 // Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, such as

@@ -1,13 +1,11 @@
-// Finds sums of loaded elements of two kinds: sums that depend on the index of
-// the block only through the loaded elements, and sums that atomics add to
-// arguments. A forward pass computes which inputs each value depends on. The
-// pass is repeated until nothing changes, because variables and registers are
-// mutable.
+// Finds sums of loaded elements of two kinds: those for which the block's index
+// only selects the elements, and those that atomics add to arguments. A forward
+// pass computes which inputs each value depends on. The pass is repeated until
+// nothing changes, because variables and registers are mutable.
 //
 // A loaded value has the input DATA, even if its address depends on the block.
-// If the condition of a branch depends on the block and the branch contains
-// loads, the condition is ignored, because it then determines which elements
-// are loaded.
+// If a branch contains loads, its condition is ignored even if it depends on
+// the block, because it only determines which elements are loaded.
 #include "lint/block_sums.h"
 
 #include "ir/intrin.h"

@@ -29,9 +29,9 @@ typedef struct Loop {
   // for each variable and object: whether an instruction after the loop reads
   // it
   bool *later;
-  // Writes that every iteration executes. set: for each instruction, whether
-  // the variable or shared tensor is written. element: for each object and
-  // element, whether the register is written.
+  // Targets that every iteration writes. set: for each instruction, whether it
+  // declares a variable or shared tensor that is written. element: for each
+  // register object and element, whether the register is written.
   bool *set;
   uint8_t **element;
   bool changed;
@@ -41,8 +41,8 @@ static bool is_space(const Fn *fn, Ref r, Space s) {
   return ir_is_mem(fn, r) && ir_memof(fn, r)->space == s;
 }
 
-// Returns the variable r, or the instruction that declares the object of which
-// r may be a view.
+// Returns r if r is a variable. Otherwise returns the instruction that declares
+// object r, of which r may be a view.
 static Ref name_of(const Fn *fn, Ref r) {
   return ir_is_mem(fn, r) ? ir_memof(fn, r)->ref : r;
 }
@@ -85,9 +85,9 @@ static void pass_on(Loop *g, Ref r) {
 
 // ---- data for the next iteration ----
 
-// For a write: records the operand as written if each iteration executes the
-// write. For a read: reports whether the operand's value comes from the
-// preceding iteration.
+// For a write: records that operand o is written, if each iteration executes
+// the write (`always`); returns false. For a read: reports whether the value of
+// o comes from the preceding iteration.
 static bool carries(Loop *g, const Operand *o, bool write, bool always) {
   const Fn *fn = g->fn;
   Ref name = name_of(fn, o->ref);
@@ -111,7 +111,7 @@ static bool carries(Loop *g, const Operand *o, bool write, bool always) {
   return false;
 }
 
-// Reports whether another shared tensor overlaps the object.
+// Reports whether another shared tensor overlaps shared tensor r.
 static bool overlaps(const Fn *fn, Ref r) {
   const Mem *m = ir_memof(fn, r);
   for (size_t k = 0; k < fn->mem.n; k++) {
@@ -121,8 +121,8 @@ static bool overlaps(const Fn *fn, Ref r) {
   return false;
 }
 
-// Reports whether instruction r causes every iteration to affect the result.
-// always: whether each iteration executes r.
+// Reports whether, because of instruction r, every iteration affects the
+// result. `always` states whether each iteration executes r.
 static bool counts(Loop *g, Ref r, bool always) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -220,8 +220,8 @@ static Ref overwrites(Loop *g) {
   return loads ? found : 0;
 }
 
-// Reports whether instructions of a loop load from global memory, and none has
-// an effect that makes every iteration affect the result.
+// Reports whether the loop loads from global memory and contains no
+// instruction, such as an atomic, by which every iteration affects the result.
 static bool is_open(const Fn *fn, Ref first, Ref end) {
   bool loads = false;
   Operand o;

@@ -7,15 +7,15 @@
 
 typedef struct LostLanes {
   Ref at;         // the sum of a value and its shuffle; 0 if there is none
-  // the shuffle; 0: a loop computes the sum, and nothing adds the sums of the
-  // lanes
+  // the shuffle; 0: each lane computes a sum in a loop, and nothing adds the
+  // lanes' sums
   Ref shuffle;
   // true: `lanes` add their own value twice, because no lane is at the distance
   // of the shuffle; false: no sum contains the values of `lanes`
   bool twice;
   uint32_t lanes;
-  // without a shuffle: whether the loop selects a value by its elements, such
-  // as the index of a maximum, instead of adding them
+  // without a shuffle: whether the loop does not add elements, but selects a
+  // value by comparing elements, such as the index of a maximum
   bool selects;
   // whether the bits of `lanes` stand for warps, whose sums no instruction uses
   bool warps;
@@ -25,9 +25,9 @@ typedef struct LostLanes {
   // whether `at` is a maximum or minimum that `lanes` use although it lacks the
   // values of some lanes; other lanes have the whole maximum
   bool extreme;
-  // mask of the distances that a chain of butterfly shuffles leaves out between
-  // other distances; 0: none. `lanes` is then the mask of the distances that
-  // the chain has.
+  // mask of the distances (powers of two) that a chain of butterfly shuffles
+  // skips; 0: none. If distances are skipped, `lanes` is the mask of the
+  // chain's distances.
   uint32_t gap;
 } LostLanes;
 

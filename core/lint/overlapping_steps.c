@@ -1,12 +1,12 @@
 // Finds loops whose tiles overlap. Each iteration adds elements of global
-// memory to sums over all threads of the block, but the iteration also loads
-// elements that the preceding iteration loaded, because the step is smaller
-// than the tile.
+// memory to sums over all threads of the block. Because the step is smaller
+// than the tile, an iteration adds elements again that the preceding iteration
+// added.
 //
-// The tiles of a convolution also overlap, which is correct. In its loop, other
-// operands do not overlap, or each thread has a separate sum. Therefore the
-// analysis reports a loop only if all its tiles overlap by half or more. Tiles
-// with a halo overlap by less than half.
+// The tiles of a convolution overlap on purpose, but then those of its weights
+// do not, or each thread has a separate sum. Therefore the analysis reports a
+// loop only if all its tiles overlap by half or more. Tiles with a halo overlap
+// by less than half.
 #include "lint/overlapping_steps.h"
 
 #include <stdlib.h>
@@ -78,9 +78,8 @@ static size_t unique(int64_t *x, size_t n) {
   return kept;
 }
 
-// Clears active[t] for each thread t that does not execute the region at r, or
-// the region's ELSE if `other` is set. Returns false if these threads are
-// unknown.
+// Clears active[t] for each thread t that does not execute the region at r (if
+// `other` is set: its ELSE). Returns false if these threads are unknown.
 static bool enter(Loop *g, Ref r, bool other, bool *active) {
   const Ins *i = ir_get(g->fn, r);
   const int64_t *p, *limit, *step;
@@ -122,9 +121,9 @@ static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
   return true;
 }
 
-// Finds the tiles that iteration k loads. Returns their number, or -1 if the
-// tiles of the loop cannot be compared: elements are not known, or several
-// loads of an iteration read the same elements.
+// Finds the tiles that iteration k loads, one for each argument. Returns their
+// number. Returns -1 if the elements are not known, or if several loads of the
+// iteration read the same elements.
 static int find_tiles(Loop *g, int64_t k, Tile *tile, int most) {
   const Fn *fn = g->fn;
   bool *active[DEPTH + 1];
@@ -215,9 +214,9 @@ static Ref described(const Fn *fn, Ref r, int depth) {
   return a ? a : described(fn, i->a[1], depth - 1);
 }
 
-// Reports whether instruction r uses the counter for something other than
-// addresses of the loop's loads and bounds: to choose weights, or as a term of
-// a result.
+// Reports whether instruction r uses the loop's counter for anything other than
+// addresses of loads and bounds checks, such as to choose weights or as a term
+// of a result.
 static bool weighs(const Loop *g, Ref r) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -255,7 +254,7 @@ static bool is_barred(const Fn *fn, Ref r) {
   return false;
 }
 
-// Reports whether all threads have the same value r in all iterations.
+// Reports whether value r is the same in all threads and all iterations.
 static bool is_uniform(Loop *g, Ref r) {
   enum { THREADS = SAME_LANES | SAME_WARPS };
   if (ir_get(g->fn, r)->op == OP_CONST) return true;
@@ -297,8 +296,8 @@ static bool is_sum(Loop *g, Ref r, Ref var, bool plain, int depth) {
   return false;
 }
 
-// Reports whether instruction i adds its operand to another value, or copies it
-// without a change.
+// Reports whether instruction i adds an operand to another value, or copies an
+// operand unchanged.
 static bool adds_or_moves(const Ins *i) {
   OpClass class = op_class((Op)i->op);
   return class == CLASS_SUM || class == CLASS_SELECT || i->op == OP_VSET ||
@@ -346,9 +345,9 @@ static bool is_combined(const Loop *g, Ref var) {
   return false;
 }
 
-// Reports whether the loop adds the loaded elements to sums over several
-// threads: by an MMA, from shared memory that it fills, or in variables that
-// the threads add later. Each load must be added once to such a sum.
+// Reports whether the loop adds each loaded element once to a sum over several
+// threads: by an MMA, from shared memory that the loop fills, or in variables
+// that the threads add up after the loop.
 static bool sums(Loop *g) {
   const Fn *fn = g->fn;
   bool found = false, staged = false;

@@ -15,8 +15,8 @@ typedef struct Search {
   const Fn *fn;
   Reach *reach;
   uint8_t *met;      // for each instruction: whether its operands were visited
-  // Points of the execution, by number: bit 0 selects the last iterations, and
-  // bit 1 the last block.
+  // Four points of the execution. In the index of a point, bit 0 selects the
+  // last iterations, and bit 1 the last block.
   IndexValues corner[CORNERS];
 } Search;
 
@@ -67,7 +67,8 @@ static void add_coordinate(Search *s, int mode, Ref v, int64_t plain) {
   else if (plain > r->most[mode]) r->most[mode] = plain;
 }
 
-// Adds the coordinates that assertions check. Returns false without assertions.
+// Adds the coordinates that assertions for this access check. Returns false if
+// there are none.
 static bool add_claims(Search *s, Ref mem, uint32_t src) {
   int mode = 0;
   bool found = false;

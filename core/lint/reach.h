@@ -7,8 +7,8 @@
 
 enum { REACH_MODES = 8 };
 
-// The coordinates that the accesses of a line to an object can have. Without an
-// assertion about coordinates, the offset of the element is the only mode.
+// The coordinates at which a script line can access an object. If no assertion
+// records the coordinates, the offset of the element is the only mode.
 // - most: for each mode, the largest coordinate, or -1 if it depends on data.
 // - block, thread: for each mode, mask of the axes (bit 0: x) of the indices on
 //   which the coordinate depends.

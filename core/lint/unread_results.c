@@ -29,8 +29,9 @@ typedef struct Frame {
 
 typedef struct Live {
   const Fn *fn;
-  // For each object of Fn.mem, and for each VAR (by its instruction): the bit
-  // of the first element in the sets below, plus 1. 0: no bits.
+  // For each object of Fn.mem, and for each VAR (by its instruction): 1 + the
+  // index of its first bit in the sets below, which have one bit for each
+  // register or variable; 0: no bits.
   uint32_t *mem, *var;
   bool *multiplied;    // for each object of Fn.mem: whether it is a fragment
   size_t words;        // number of words of a set
@@ -62,7 +63,7 @@ static void unite(const Live *g, uint64_t *to, const uint64_t *from) {
 
 // ---- registers of operands ----
 
-// The bits from `first` to `end` - 1 of a set.
+// The bits of a set from `first` up to, but not including, `end`.
 typedef struct Bits { uint32_t first, end; } Bits;
 
 // Returns the object's first bit plus 1, or 0 if it has none.
@@ -72,8 +73,9 @@ static uint32_t base_of(const Live *g, const Operand *o) {
   return ir_is_mem(g->fn, o->ref) ? g->mem[ir_get(g->fn, o->ref)->imm] : 0;
 }
 
-// Returns the bits of run number `run` of an operand that has bits. Sets *known
-// to false if the operand may access any of these bits.
+// Returns the bits of run number `run` of operand o, whose object must have
+// bits. Sets *known to false if it is unknown which of these bits the operand
+// accesses.
 static Bits bits_of(const Live *g, const Operand *o, int run, bool *known) {
   uint32_t base = base_of(g, o) - 1;
   int64_t from, end;
@@ -123,13 +125,13 @@ static bool may_add(const Fn *fn, const Ins *i) {
   return p && (!ir_const(fn, p, &add) || add);
 }
 
-// Reports whether an instruction writes all of its targets each time.
+// Reports whether instruction i overwrites all of its targets each time.
 static bool always_writes(const Fn *fn, const Ins *i) {
   return !operand_ref(fn, i, ROLE_PRED) && !may_add(fn, i) && i->op != OP_PUT;
 }
 
-// Reports whether an instruction has an effect other than on registers and
-// variables, or whether its result or its targets are needed.
+// Reports whether instruction r is needed: an effect needs its result or its
+// targets, or it changes something other than registers and variables.
 static bool is_needed(const Live *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   bool writes = false;
@@ -173,7 +175,7 @@ static void open_frame(Live *g, Ref head) {
   if (g->head[head]) unite(g, g->now, g->head[head]);
 }
 
-// Ends a region at its first instruction, which the pass reaches last.
+// Ends a region at its first instruction, because the pass walks backward.
 static void close_frame(Live *g) {
   Frame *f = &g->frame[--g->depth];
   uint64_t *head = g->head[f->head];
@@ -268,8 +270,8 @@ static bool is_read(const Live *g, const Operand *o, bool whole) {
   return true;
 }
 
-// Reports whether an MMA before r writes the same accumulators `o`, and an
-// instruction reads these sums.
+// Reports whether an MMA before r writes the same accumulators as r (operand
+// o), and an instruction reads the sums of that MMA.
 static bool has_earlier(const Live *g, Ref r, const Operand *o) {
   for (Ref j = 1; j < r; j++) {
     const Ins *i = ir_get(g->fn, j);

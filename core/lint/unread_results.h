@@ -11,8 +11,8 @@ typedef struct UnreadResult {
   const Mem *mem;  // the registers, or NULL for a variable
   Ref var;         // the variable of a sum, or 0
   bool load;       // whether `at` loads elements that are overwritten unread
-  // for an MMA: whether an instruction reads sums that an earlier MMA left in
-  // the same registers
+  // for an MMA: whether an instruction reads sums that another, earlier MMA
+  // wrote to the same registers
   bool some;
 } UnreadResult;
 

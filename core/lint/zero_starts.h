@@ -10,12 +10,12 @@ typedef struct ZeroStart {
   Ref at;
   Op op;       // OP_MAX, OP_MIN, OP_MUL or OP_ADD
   double start;  // OP_ADD: the constant with which the sum starts
-  bool masked; // whether 0 stands for elements that a condition excludes
+  bool masked; // whether a condition replaces some elements by 0
   // bit k: whether the operation combines elements of argument k; only for the
   // first 64 arguments
   uint64_t args;
-  // registers that a maximum includes although they keep the infinity with
-  // which they were filled, or NULL
+  // registers that a maximum reads although nothing overwrites the infinity
+  // with which they were filled, or NULL
   const Mem *kept;
 } ZeroStart;
 

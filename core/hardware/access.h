@@ -30,8 +30,9 @@ typedef enum SimAccess {
   ACCESS_MATRIX   // ldmatrix, stmatrix
 } SimAccess;
 
-// For each lane: the number of its group, and of the pass that serves it, from
-// 0 on. Lanes of one group share a pass if they have no bank conflicts.
+// For each lane, counted from 0: the number of the lane's group, and the number
+// of the pass that serves the lane. Lanes of one group share a pass if they
+// have no bank conflicts.
 typedef struct SimTurns {
   uint8_t group[32], pass[32];
 } SimTurns;
@@ -49,7 +50,7 @@ SimPasses access_shared(SimAccess kind, int width,
                         SimTurns *turns);
 
 // Returns the passes of an ldmatrix or stmatrix of `num` matrices, transposed
-// or not. addr has the addresses of 8 * num rows.
+// or not. addr contains the addresses of the 8 * num matrix rows.
 SimPasses access_matrix(int num, const uint32_t *addr, SimTurns *turns);
 
 // Returns the passes of cp.async.cg, which copies 16 bytes for each lane.

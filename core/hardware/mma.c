@@ -70,9 +70,9 @@ bool mma_known(const SimMma *m) {
 
 // ---- one element ----
 
-// Splits the operands of an fp8 mma.sync on Hopper. The compiler implements it
-// as two f16 MMAs, the first for k = 0,1,4,5,... and the second for the other
-// k. C is then added to their result.
+// Splits the operands of an fp8 mma.sync on Hopper. The compiler implements
+// this instruction as two f16 MMAs, the first for k = 0,1,4,5,... and the
+// second for the other k. C is then added to their result.
 static void emulated_operands(int k, const float *a, float *first,
                               float *second) {
   for (int i = 0; i < k; i++)

@@ -35,8 +35,8 @@ SimRule mma_rule(const SimMma *m);
 // Computes D = A * B + C as mma_tile does, by rule r.
 void mma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
                  const float *B, const float *C, float *D);
-// Returns c plus the sum of a[i] * b[i] * 2^scale for i < n, added as one sum,
-// term by term (sum.c).
+// Returns c plus the sum of a[i] * b[i] * 2^scale for i < n. All terms are
+// truncated and added as one sum (mma.h).
 float mma_sum(const SimRule *r, int n, const float *a, const float *b,
               int scale, float c);
 

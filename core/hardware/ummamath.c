@@ -103,8 +103,8 @@ static void load_e2m1(const float *from, int rows, Rows *to) {
     }
 }
 
-// For one element of D in each lane. quad: sums of 4 products, in units of 1/4.
-// mask: bitwise ors of the masks of 16 products.
+// Sums for one element of D in each lane. quad: sums of 4 products, in units of
+// 1/4. mask: bitwise ORs of the masks of 16 products.
 typedef struct Sums { Lanes quad[QUADS], mask[GROUPS]; } Sums;
 
 // Adds the products of LANES rows of A and row l of B.
@@ -281,7 +281,7 @@ void ummamath_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at) {
   }
 }
 
-// Copies the elements of rows of B at the positions `at`.
+// Copies from each of `rows` rows of B the elements at positions `at`.
 static void select_elements(const SimUmma *u, const void *from, int rows,
                             const uint8_t *at, void *to) {
   size_t size = u->kind == UMMA_I8 ? sizeof(int16_t) : sizeof(float);

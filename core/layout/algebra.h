@@ -87,8 +87,8 @@ Layout layout_linear(Ctx *cx, Layout l);
 Tup layout_coprofile(Ctx *cx, Layout l);
 // Returns a layout with one mode for each factor that an extent of a has in
 // common with an extent of b. The mode's extent is the factor. Its stride is
-// the step of the linear index that the factor counts. Returns (1):(0) if there
-// are no common factors.
+// the distance between adjacent coordinates of the mode in the linear index.
+// Returns (1):(0) if there are no common factors.
 Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b);
 // returns the layout i -> a(i) + b(i)
 Layout layout_add(Ctx *cx, Layout a, Layout b);

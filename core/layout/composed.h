@@ -20,8 +20,9 @@ Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b);
 Swizzle swizzle_upcast(Ctx *cx, Swizzle sw, int64_t n);
 Swizzle swizzle_downcast(Ctx *cx, Swizzle sw, int64_t n);
 // Completes a slice of layout l, whose only outer function is a swizzle. `rest`
-// has the modes that remain. x is the offset of the removed modes before the
-// swizzle. Stores in *offset the offset to add after the swizzle.
+// contains the remaining modes. x is the offset, before the swizzle, that the
+// coordinates of the removed modes add. Stores in *offset the offset to add
+// after the swizzle.
 Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                              Tup *offset);
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler);
@@ -45,8 +46,8 @@ Layout layout_indexed(Ctx *cx, Layout l);
 // Returns l with the outer function and the offset of `like` applied last.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);
 Tup layout_shifted(Ctx *cx, Layout l, Tup x);  // returns x plus l's offset
-// Return l's value for x, a value of its innermost layout shape:stride: apply
-// l's offset and outer functions to x.
+// Return the value of l where its innermost layout, shape:stride, has the value
+// x: apply l's offset and outer functions to x.
 Tup layout_through(Ctx *cx, Layout l, Tup x);
 Dim layout_through_dim(Ctx *cx, Layout l, Dim x);
 Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);

@@ -45,9 +45,9 @@ typedef struct Note {
 // NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
 // Checks that the shape has no extent of 0. If the shape has such an extent,
-// fails or, with `quiet`, sets nt->bad and returns false. Algebra that counts
-// across several modes calls this function first, so that it never divides by
-// an extent of 0.
+// fails or, with `quiet`, sets nt->bad and returns false. Operations that
+// linearize several modes call this function first, so that they never divide
+// by an extent of 0.
 bool note_elements(Ctx *cx, Note *nt, Tup shape);
 
 // maximum number of elements to evaluate for a condition that cheap tests do
@@ -90,7 +90,8 @@ Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 // Implements complement_in for strides that are bases: each mode of the
 // coordinates has its own complement.
 Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);
-// Returns the codomain in which a product of l with t takes l's complement.
+// Returns the codomain (cotarget) of the complement of l that a product of l
+// with t uses.
 Tup product_room(Ctx *cx, Layout l, Layout t);
 
 #endif

@@ -70,8 +70,8 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
-// Returns the absolute values of l's strides, by which the callers order l's
-// modes. Traced strides are unchanged.
+// Returns the absolute values of l's strides, but leaves traced strides
+// unchanged. Callers order l's modes by the result.
 static Tup steps(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *d = NEW(cx, Dim, n);

@@ -98,8 +98,8 @@ Dim layout_cosize(Ctx *cx, Layout l);
 // Returns the number of elements of memory that l needs from its origin on: 1
 // plus the largest value.
 Dim layout_reach(Ctx *cx, Layout l);
-// Returns how far the values of l reach below 0: minus the smallest value, or 0
-// if no stride is negative.
+// Returns minus the smallest value of l, or 0 if no stride is negative: the
+// number of elements that l needs before its origin.
 Dim layout_below(Ctx *cx, Layout l);
 Layout layout_take(Ctx *cx, Layout l, int b, int e);
 Layout layout_select(Ctx *cx, Layout l, const int *i, int n);

@@ -228,8 +228,9 @@ static int64_t layout_bits(Layout l) {
 }
 
 // Returns a layout that is equivalent to the swizzle w within a slice at offset
-// `at`. The slice must change only one of the two bits that each XOR combines.
-// Then the layout is linear in the bits of its index.
+// `at`. Each XOR of the swizzle combines two bits, of which the slice must
+// change at most one. The swizzle is then linear in the bits that the slice
+// changes.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);

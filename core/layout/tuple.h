@@ -142,12 +142,12 @@ Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
 // `order` gets the smallest stride. If `order` is NULL, the strides grow from
 // left to right.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
-// Reports whether two modes with more than one element have the same rank in
+// Reports whether two modes with more than one element have equal numbers in
 // `order`.
 bool tup_order_ties(Ctx *cx, Tup shape, Tup order);
-// Returns the coordinate of shape that follows coord in colexicographic order.
-// After the last coordinate, returns an end coordinate: its last leaf is the
-// extent and its other leaves are 0.
+// Returns the coordinate that follows `coord` in colexicographic order of the
+// coordinates of `shape`. After the last coordinate, returns an end coordinate:
+// its last leaf is the extent and its other leaves are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 
 // ---- in CuTe notation (notation.c) ----

@@ -33,8 +33,8 @@ static const char magic[8] = "CUTEJIT";
 
 // ---- hashes ----
 
-// Hashes eight bytes at a time, by another method than base_hash, so that two
-// different texts hardly ever agree in both hashes.
+// Hashes eight bytes at a time. The method differs from base_hash's, so that
+// two different texts are unlikely to have the same pair of hashes.
 static uint64_t word_hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
   for (; n; ) {
@@ -90,7 +90,7 @@ static bool is_owned(const Cache *c, const struct stat *st) {
 }
 
 // Reports whether a file or folder has an owner that is_owned accepts, and only
-// this owner can have written it.
+// this owner can write to it.
 static bool is_ours(const Cache *c, const struct stat *st) {
   return is_owned(c, st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
@@ -385,7 +385,7 @@ static void remove_old(Cache *c, const char *name, const struct stat *st) {
     unlinkat(c->fd, name, 0);
 }
 
-// Reports whether a file name starts like the names of the cache's files: with
+// Reports whether the cache created a file, by its name: the name starts with
 // the two hashes of a key, or with "nvrtc-". The cache never touches other
 // files.
 static bool is_own_name(const char *s) {
@@ -436,9 +436,10 @@ CacheFile *cache_list(Cache *c, size_t *count, size_t *total) {
   return c->on ? list_files(c, count, total, NULL) : NULL;
 }
 
-// Removes listed entries until at most `keep` of `total` bytes are left, except
-// the entry `newest`. Returns the number of removed files, and stores their
-// size in *bytes. Includes files that another process removed in the meantime.
+// Removes listed entries, except `newest`, until at most `keep` of `total`
+// bytes are left. Files that another process removed in the meantime reduce the
+// total, too. Returns the number of files removed here, and stores their size
+// in *bytes.
 static size_t remove_files(Cache *c, const CacheFile *list, size_t n,
                            size_t total, size_t keep, const char *newest,
                            size_t *bytes) {
@@ -482,8 +483,8 @@ size_t cache_clear(Cache *c, size_t keep, size_t *bytes) {
   *bytes = 0;
   if (!c->on || c->fixed) return 0;
   CacheFile *list = list_files(c, &n, &total, keep ? remove_old : remove_idle);
-  // With keep = 0, also remove files of 0 bytes: the loop must not end while
-  // such files are left.
+  // With keep = 0, pretend that there is one byte more, so that the loop also
+  // removes files of 0 bytes.
   if (!keep) total++;
   count = remove_files(c, list, n, total, keep, NULL, bytes);
   base_free(list);
@@ -604,9 +605,9 @@ int cache_lock(Cache *c, const CacheKey *key) {
       close(fd);
       return -1;
     }
-    // The previous holder may have removed the file in the meantime. In this
-    // case the lock has no effect, because another process can create and lock
-    // a new file of the same name.
+    // The previous holder may have removed the file in the meantime. The lock
+    // then protects nothing, because another process can create and lock a new
+    // file of the same name. Try again.
     struct stat a, b;
     if (fstat(fd, &a) == 0 &&
         fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&

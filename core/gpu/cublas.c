@@ -1,5 +1,5 @@
-// Runs matrix products of cuBLAS and cublasLt: each is prepared once and run
-// many times.
+// Runs matrix products of cuBLAS and cublasLt. A product is prepared once and
+// can run many times.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/cublas.h"
 

@@ -12,9 +12,9 @@ typedef struct BlasSpec {
   bool m_major;   // whether M, not N, is contiguous in D
   bool a_m, b_n;  // whether M is contiguous in A, and N in B, not K
   DevBuf *a, *b, *d;
-  // Only for cublasLt with 8-bit floats. scale_a, scale_b: one f32 scale factor
-  // of A and one of B, or NULL. fast_accum: selects an accumulation that is
-  // faster and less precise than f32.
+  // Only for cublasLt with 8-bit floats. scale_a, scale_b: the f32 scale
+  // factors of A and B, one each, or NULL. fast_accum: selects an accumulation
+  // that is faster and less precise than f32.
   DevBuf *scale_a, *scale_b;
   bool fast_accum;
   double alpha, beta;  // floats only
@@ -22,14 +22,14 @@ typedef struct BlasSpec {
   // D's type, or NULL; and a cublasLtEpilogue_t (0: none).
   DevBuf *bias;
   int epilogue;
-  // Number of products in a batch, and for each operand the distance in
-  // elements between consecutive matrices of the batch (0: all products use the
-  // same matrix).
+  // batches: number of products. step_*: for each operand, the distance in
+  // elements between the matrices of consecutive products (0: all products use
+  // the same matrix).
   int batches;
   int64_t step_a, step_b, step_d;
 } BlasSpec;
 
-// A product prepared with one algorithm. blas_gemm_run runs it n times.
+// A matrix product prepared with one algorithm. blas_gemm_run runs it n times.
 typedef struct BlasGemm {
   GpuOwned own;
   bool lt;

@@ -39,8 +39,8 @@ static void forget(Gpu *g) {
   pool_forget(g);
 }
 
-// Destroys a context that an error made unusable, with all its objects. The
-// objects become closed, since g's epoch changes.
+// Destroys a context that an error made unusable, with all its objects.
+// Incrementing g's epoch marks the objects as closed.
 static void drop_context(Gpu *g) {
   g->nran = 0;
   forget(g);
@@ -174,7 +174,7 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
   return ok;
 }
 
-// ---- a context that a thread creates ----
+// ---- creating a context in a thread ----
 
 typedef struct GpuEarly {
   const CudaApi *api;
@@ -336,8 +336,8 @@ bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w) {
   return !g->capture || graph_takes(g->capture, s, w);
 }
 
-// Returns the smallest number, from 1 on, that no open stream of g has. Returns
-// 0 if all numbers are taken.
+// Returns the smallest stream number from 1 on that is free, or 0 if all
+// numbers are taken.
 static int free_number(const Gpu *g, Why *w) {
   enum { MOST = sizeof g->stream / sizeof *g->stream };
   int k = 1;
@@ -482,8 +482,8 @@ static int fn_attribute(const GpuFn *f, CUfunction_attribute a) {
   return v;
 }
 
-// Compiles PTX by the driver. The message of a failure has the first line of
-// the driver's log.
+// Compiles PTX by the driver. The message of a failure contains the first line
+// of the driver's log.
 static bool load_ptx(Gpu *g, CUmodule *mod, const char *ptx, int level,
                      Why *w) {
   char log[512] = "";
@@ -652,9 +652,8 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  // The message begins with this kernel's name. After a sticky error it does
-  // not, because the message of gpu_check names all kernels that may have
-  // caused the error.
+  // Begin the message with this kernel's name, except after a sticky error: the
+  // message of gpu_check then names all kernels that may have caused it.
   bool one = !sticky(r);
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",

@@ -4,9 +4,9 @@
 //
 // After an error that leaves the context unusable (such as an illegal address),
 // the context is destroyed and `epoch` is incremented. Objects of the old
-// context are then closed, and the next use creates a new context. The error of
-// a kernel is reported by a later call, whose message names the kernels that
-// may have caused it.
+// context are then closed, and the next use creates a new context. CUDA reports
+// the error of a kernel at a later call. The message of that call names the
+// kernels that may have caused the error.
 #ifndef CUTE_CUDA_H
 #define CUTE_CUDA_H
 
@@ -33,7 +33,7 @@ typedef struct Gpu {
   struct GpuEarly *early;  // thread that creates the first context, or NULL
   unsigned epoch;
   // Kernels that were launched since the host last waited for the whole GPU. If
-  // the driver reports an error, one of these kernels caused it.
+  // the driver reports a kernel's error, one of these kernels caused it.
   struct {
     // `at` is the script line of the first launch, or "" if the line is
     // unknown.
@@ -52,7 +52,8 @@ typedef struct Gpu {
   bool captured;  // whether another library captures the current stream
   // exported memory that other libraries gave back, or NULL
   struct GpuReturns *returns;
-  size_t since;  // bytes requested since devlib_new last ran Lua's collector
+  // bytes requested since devlib_new last ran Lua's garbage collector
+  size_t since;
   struct GpuStream *stream[64];  // open streams by number
   const struct GpuStream *now;   // current stream, or NULL
   struct GpuGraph *capture;      // graph being captured, or NULL
@@ -83,8 +84,8 @@ bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
 void gpu_runs(Gpu *g, const char *who, const char *at, long times);
 bool gpu_ran(const Gpu *g, const char *who);
 
-// Common fields of all objects of a context. An object is closed by its owner,
-// or lost when its context ends.
+// Common fields of all objects of a context. An object is usable until its
+// owner closes it or its context is destroyed.
 typedef struct GpuOwned {
   Gpu *gpu;
   unsigned epoch;  // epoch of the GPU when the object was created
@@ -153,7 +154,8 @@ typedef struct GpuFn {
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
                 int level, Why *w);
 void gpufn_close(GpuFn *f);
-// Finds a variable of the kernel's module: its address and its size in bytes.
+// Finds a variable of the kernel's module. Sets *ptr to its address and *bytes
+// to its size.
 bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
                     size_t *bytes, Why *w);
 // Returns the size of parameter k in bytes; 0: there is no parameter k; -1: the

@@ -41,8 +41,9 @@ typedef struct DlSym {
 // reason of a failure.
 bool dl_table(void *lib, const char *path, const DlSym *syms, void *table,
               ErrKind kind, Why *w);
-// Stores in w the reason why no library was found, and returns false. what: the
-// functions of the library, in words. names: the file names of the library.
+// Stores in w the reason why no library was found, and returns false. `what`
+// names the library in the message. `names` lists the file names that were
+// tried.
 bool dl_not_found(const char *what, const char *names, ErrKind kind, Why *w);
 
 #endif

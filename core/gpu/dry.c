@@ -20,7 +20,7 @@ static struct {
   int capturing;
   uintptr_t handles;  // number of handles that were created
   size_t held;        // bytes of device memory in use
-  long launches;  // number of launches, and of copies on the device
+  long launches;  // number of launches, plus that of copies within the device
   CUcontext current;
   Block *blocks;
   char name[100];
@@ -128,8 +128,8 @@ static CUresult upload_on(CUdeviceptr d, const void *s, size_t n, CUstream on) {
 static CUresult download_on(void *d, CUdeviceptr s, size_t n, CUstream on) {
   return (void)on, download(d, s, n);
 }
-// Carries out copies on the device of up to 16 MiB. Larger copies would take
-// too long in programs that measure copies.
+// Copies up to 16 MiB within the device's memory. Skips larger copies, which
+// would take too long in programs that measure copies.
 static CUresult copy_on(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream on) {
   (void)on;
   dry.launches++;
@@ -145,8 +145,8 @@ static CUresult pin(void *p, size_t n, unsigned flags) {
 }
 static CUresult unpin(void *p) { return (void)p, CUDA_SUCCESS; }
 
-// Does nothing: a fill would occupy the memory that it fills, and no kernel
-// reads that memory.
+// Does nothing: a fill would make the host allocate the pages, and no kernel
+// reads them.
 static CUresult fill8(CUdeviceptr d, unsigned char v, size_t n, CUstream on) {
   return (void)d, (void)v, (void)n, (void)on, CUDA_SUCCESS;
 }

@@ -28,10 +28,10 @@ typedef struct JitOut {
   size_t log_n, cubin_n, ptx_n;
   bool cached, image;  // image: whether the result is from the image's cache
   int major, minor;    // version of NVRTC
-  // For each problem, a message or "": the user's own cache does not work; the
-  // image's cache does not work; the driver may reject the code; a warning
-  // about the folder of the user's own cache. The warning is set even if the
-  // compilation failed.
+  // One message for each possible problem, or "": [0] the user's own cache does
+  // not work; [1] the image's cache does not work; [2] the driver may reject
+  // the code; [3] others could write to the folder of the user's own cache. [3]
+  // is set even if the compilation failed.
   char notes[4][480];
   void *mem[3];        // memory of log, cubin and ptx
 } JitOut;

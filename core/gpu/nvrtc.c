@@ -55,9 +55,9 @@ static bool version_of_name(const char *path, const char *stem, int *major,
          sscanf(name + n, "%d.%d", major, minor) == 2;
 }
 
-// Reads the version from the name of the library's file or of its companion
-// libnvrtc-builtins, without opening the library. Returns false if no name
-// contains the version.
+// Reads the version from the name of the library's file, or from that of the
+// accompanying file libnvrtc-builtins, without opening the library. Returns
+// false if no name contains the version.
 static bool guess_version(Nvrtc *v) {
   char pattern[1100], *real = realpath(v->path, NULL);
   // CUDA 11.2 to 11.8 share one file name, which does not show the version.
@@ -170,9 +170,9 @@ static void add_loaders(void) {
   }
 }
 
-// Adds the library that CUTELUA_NVRTC names. It may name the library, or a
-// folder: one with the library, a toolkit, a Python environment, or the target
-// of `pip install --target`.
+// Adds the library that CUTELUA_NVRTC names. The variable may contain the path
+// of the library or of a folder: one with the library, a toolkit, a Python
+// environment, or the target of `pip install --target`.
 static void add_named(const char *named) {
   static const char *const below[] = {
     "", "/lib64", "/lib", "/nvidia/cu[0-9d]*/lib",
@@ -326,8 +326,8 @@ static uint64_t hash_stat(uint64_t h, const char *path) {
   return base_hash(h, t, sizeof t);
 }
 
-// The file contains the version of the driver's kernel module, so the driver
-// need not be opened.
+// Hashes the version of the driver's kernel module, which a file contains, so
+// that the driver need not be opened.
 static uint64_t hash_driver(uint64_t h) {
   char text[200];
   FILE *f = fopen("/proc/driver/nvidia/version", "re");

@@ -9,8 +9,8 @@
 
 enum { TENSORS = 64, RANK = 6, ALIGN = 64 };
 
-// The properties in which a kept tensor must equal a new one. Entries of
-// `extents` beyond the rank are 0.
+// A kept tensor can be reused for a new one if these properties are equal.
+// Unused entries of `extents` are 0.
 typedef struct Form {
   DLDataType type;
   int32_t gpu, rank;
@@ -73,7 +73,7 @@ static char *address(const DLManagedTensorVersioned *m) {
   return (char *)m->t.data + m->t.byte_offset;
 }
 
-// Assigns the memory of m to the closed buffer of an entry.
+// Opens the closed buffer of an entry again, in the memory of m.
 static void open_again(lua_State *L, Entry *e, DLManagedTensorVersioned *m) {
   Why w = {ERR_MEMORY, "out of memory"};
   DevBuf *b = e->buffer;

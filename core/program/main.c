@@ -80,8 +80,8 @@ static void check_output(void) {
 }
 
 // Opens /dev/null for each standard stream that the caller closed. Otherwise
-// the next opened file would get the stream's descriptor, and receive the
-// output to that stream.
+// the next opened file would get the descriptor of that stream, and would
+// receive the stream's output.
 static void keep_numbers(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
@@ -89,8 +89,9 @@ static void keep_numbers(void) {
       return;
 }
 
-// Reports once that a write reached the limit on the size of files. After this
-// handler, the write fails with EFBIG, and its caller raises an error.
+// Handles SIGXFSZ: reports once that a write reached the limit on file sizes.
+// After the handler returns, the write fails with EFBIG, and its caller raises
+// an error.
 static void on_size_limit(int sig) {
   static volatile sig_atomic_t told;
   static const char text[] = "cutelua: note: a file reached the limit of its "

@@ -1,5 +1,5 @@
 // Declarations that the files of the `cutelua` program share: embedded Lua
-// files, and C functions for the program alone.
+// files, and C functions that only the program has.
 #ifndef CUTE_PROGRAM_H
 #define CUTE_PROGRAM_H
 

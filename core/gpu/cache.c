@@ -95,10 +95,10 @@ static bool is_ours(const Cache *c, const struct stat *st) {
   return is_owned(c, st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-// Empties the user's own folder, because other users could write to it: they
-// may have placed the files there, or renamed files of this user. Sets the
-// sticky bit until the last file is removed, so that meanwhile no other process
-// trusts the files.
+// Empties the user's own folder, to which other users could write: they may
+// have placed the files there, or renamed files of this user. Sets the sticky
+// bit until the last file is removed, so that meanwhile no other process trusts
+// the files.
 static bool take_over(Cache *c, mode_t was) {
   size_t bytes;
   if (fchmod(c->fd, S_ISVTX | 0700) != 0) return false;
@@ -204,8 +204,8 @@ static bool read_all(int fd, char *p, size_t n) {
   return true;
 }
 
-// Marks an entry as used by setting its times, at most once a minute. Eviction
-// removes the entries that were not used for the longest time.
+// Marks an entry as used by setting the times of its file, at most once a
+// minute. Eviction removes the least recently used entries.
 static void touch(const Cache *c, int fd, const struct stat *st) {
   if (!c->fixed && time(NULL) - st->st_mtim.tv_sec > 60) futimens(fd, NULL);
 }
@@ -374,9 +374,9 @@ size_t cache_cap(void) {
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
-// Removes a file that is not an entry if no process can still need it:
-// temporary files and lock files after an hour, and records of compilers after
-// 30 days without use.
+// Removes a file that is not an entry, if no process can still need it: a
+// temporary file or lock file after an hour, a record of a compiler after 30
+// days without use.
 static void remove_old(Cache *c, const char *name, const struct stat *st) {
   bool left = has_suffix(name, ".tmp") || has_suffix(name, ".lock");
   bool memo = strncmp(name, "nvrtc-", 6) == 0;

@@ -1,4 +1,5 @@
-// The CUDA driver: a GPU's context, streams, events, modules, launches.
+// Calls the CUDA driver: a GPU's context, streams, events, modules and
+// launches.
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdio.h>
@@ -244,8 +245,9 @@ static CUresult retain(Gpu *g, CUcontext *c) {
   return r;
 }
 
-// Creates a context if g has none. After a kernel's error, many drivers create
-// no other context in this process and return the same error again.
+// Makes g's context current, and creates it if necessary. After a kernel's
+// error, many drivers cannot create another context in this process, and return
+// the same error again.
 bool gpu_use(Gpu *g, Why *w) {
   CUcontext c = NULL;
   // The context is current, unless another GPU was used in the meantime.
@@ -374,8 +376,8 @@ void gpustream_close(GpuStream *s) {
 
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
-  // A new stream may get the number of s, so the work of s must end first.
-  // Waits for the whole context, because the owner of a foreign stream may have
+  // A new stream may get the number of s, so the work of s must end first. For
+  // a foreign stream, waits for the whole context, because its owner may have
   // destroyed the stream.
   if (s->foreign) g->api->cuCtxSynchronize();
   else if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
@@ -405,8 +407,8 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// Sets *out to whether work has completed, according to the result r of the
-// driver's query.
+// Sets *out to whether work has completed, given the result r of the driver's
+// query `what`.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;
   return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);

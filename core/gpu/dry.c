@@ -1,4 +1,5 @@
-// A driver without a GPU: handles are numbers, kernels do nothing.
+// A substitute for the CUDA driver (dry.h): handles are numbers, and kernels do
+// nothing.
 #define _GNU_SOURCE
 #include "gpu/dry.h"
 
@@ -172,8 +173,8 @@ static CUresult wait_event(CUstream s, CUevent e, unsigned flags) {
   return (void)s, (void)e, (void)flags, CUDA_SUCCESS;
 }
 
-// Time advances by 10 milliseconds with each launch. Therefore loops that wait
-// until some GPU time has passed end soon.
+// Simulated time advances by 10 milliseconds with each launch. A script's loop
+// that waits until some GPU time has passed therefore ends soon.
 static CUresult new_event(CUevent *e, unsigned flags) {
   (void)flags;
   *e = calloc(1, sizeof(long));

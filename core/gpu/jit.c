@@ -1,5 +1,5 @@
-// Compiles a job through the disk caches. Only one process at a time compiles
-// the same source.
+// Compiles CUDA C, or takes the result from the disk caches. Of several
+// processes with the same source, only one compiles it.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/jit.h"
 
@@ -351,8 +351,8 @@ static void clear(JitOut *out) {
   *out = (JitOut){.log = "", .cubin = "", .ptx = ""};
 }
 
-// Looks a job up in the image's cache. If the driver cannot load an entry's
-// code, the entry is treated as a miss.
+// Looks a job up in the image's cache. Treats an entry as a miss if the driver
+// cannot load its code.
 static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
   size_t n;
   char *text = c->on ? key_text(job, NULL, &n) : NULL;

@@ -385,8 +385,8 @@ static bool usable(const DevBuf *b, const char *what, Why *w) {
          gpu_use(g, w);
 }
 
-// Checks that the buffer is usable on stream s, records the use, and stores the
-// driver's stream in *out.
+// Checks that the buffer is usable on stream s, records that s uses it, and
+// stores the driver's handle of s in *out.
 static bool ready(DevBuf *b, const GpuStream *s, CUstream *out, Why *w) {
   Gpu *g = b->own.gpu;
   return gpu_usable(&b->own, "device buffer", w) && gpu_use(g, w) &&

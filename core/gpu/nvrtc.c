@@ -236,8 +236,8 @@ static bool knows(const Nvrtc *v, const char *arch) {
   return false;
 }
 
-// Returns true, and writes the reason to v->why, if a library's version is
-// known to be too new for the driver.
+// If a library's version is known to be too new for the driver, writes the
+// reason to v->why and returns true.
 static bool too_new(Nvrtc *v, int driver) {
   if (v->major == 0 || runs(driver, v->major)) return false;
   snprintf(v->why, sizeof v->why, "its code needs a driver for CUDA %d; this "
@@ -246,9 +246,8 @@ static bool too_new(Nvrtc *v, int driver) {
   return true;
 }
 
-// Opens the libraries from the newest on, until one can be used. Sorts the list
-// again, because a library whose name has the wrong version may turn out to be
-// older than the next library.
+// Opens the libraries, newest first, until one can be used. Sorts the list
+// again if an opened library is older than its file name says.
 static Nvrtc *choose(const char *arch) {
   int driver = nvrtc_driver(), at = 0;
   Nvrtc *stranger = NULL, *last = NULL;

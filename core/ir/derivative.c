@@ -228,8 +228,8 @@ static const struct { IntrinId intrin; MathFn f; } SAME[] = {
   {IN_RSQRTFTZ, MF_RSQRTAPPROX}, {IN_SINFTZ, MF_SINAPPROX},
   {IN_COSFTZ, MF_COSAPPROX}};
 
-// Reports whether an operand of i may depend on x. Elements of registers and
-// variables always may.
+// Reports whether an operand of i may depend on x. Registers and variables are
+// assumed to depend on it.
 static bool depends(Chain *c, const Ins *i) {
   Operand o;
   for (Operands w = operands_of(c->fn, i); operands_next(&w, &o);) {

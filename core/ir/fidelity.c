@@ -128,8 +128,8 @@ static Part part_of(const Ins *i) {
 typedef struct Search {
   const Fn *fn;
   Faith *of;
-  // for each instruction, and for each object of Fn.mem: the instruction that
-  // makes its value inexact; 0: the value is exact
+  // from: for each instruction, the instruction that makes its value inexact;
+  // object: the same for the contents of each object of Fn.mem; 0: exact
   Ref *from, *object;
   // for each instruction: whether it is a product that ptxas may contract with
   // a sum to an FMA

@@ -17,8 +17,8 @@ typedef enum RowShape {
   // MMAs, by their number of operands
   MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,
   WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A,
-  // tcgen05.mma: TC + 1 if A is in shared memory + 2 with scale factors + 4 if
-  // A is sparse
+  // tcgen05.mma: TC, + 1 if A is in shared memory, + 2 with scale factors, + 4
+  // if A is sparse
   TC, TC_SMEM_A, TC_SCALED, TC_SCALED_SMEM_A, TC_SPARSE, TC_SPARSE_SMEM_A,
   TC_SCALED_SPARSE, TC_SCALED_SPARSE_SMEM_A,
   LDSM, STSM, MOVM, TMEM_LOAD, TMEM_STORE, NOTHING, ROW_SHAPES

@@ -104,7 +104,7 @@ static void check_operand(Check *c, const Operand *o) {
 // ---- types ----
 
 typedef struct Types {
-  // types of the values, and of the variables that are read
+  // types of the value operands, and of the variables that are read
   DType value[OPERANDS];
   int n;
   DType to;               // type of the destination

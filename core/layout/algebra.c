@@ -73,8 +73,8 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   return layout_outer(r, a);
 }
 
-// Runs compose_in as the public operation nt->op. If the result depends on
-// traced extents, asserts that it is correct.
+// Composes a and b for the public operation nt->op. If traced extents leave it
+// undecided whether the result is correct, appends an assertion to the kernel.
 static Layout composed(Ctx *cx, Note *nt, Layout a, Layout b) {
   Layout r = compose_in(cx, nt, a, b);
   traced_claim(cx, nt, TRACED_COMPOSE, a, b, r);

@@ -1,6 +1,6 @@
-// Composes plain layouts. Composes each leaf of the right layout with the left
-// layout, and checks that the sums of the leaves do not carry into the next
-// mode of the left layout.
+// Composes plain layouts: composes each leaf of the right layout with the left
+// layout. Then checks that sums of the leaves do not carry into the next mode
+// of the left layout.
 #include "layout/inside.h"
 
 #include <string.h>
@@ -139,9 +139,10 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
     g->used[i] += most;
 }
 
-// The composition of one leaf of the right layout. `out` has the modes of the
-// result. Mode k advances by step[k] in mode mode[k] of the left layout. mode
-// and step are NULL if the leaf was composed by evaluation.
+// The composition of one leaf of the right layout. `out` contains the modes of
+// the result. Mode k of the result takes steps of size step[k] in mode mode[k]
+// of the left layout. mode and step are NULL if the leaf was composed by
+// evaluation.
 typedef struct Leaf {
   Flat out;
   int *mode;
@@ -261,8 +262,8 @@ typedef struct Part {
   // Number of elements of the part. `left` does not determine it, because
   // `left` stores a last extent of 1 as 2.
   Dim size;
-  // extent of the mode that a basis names. Beyond this extent, the function is
-  // undefined, but CuTe returns values.
+  // if a basis names the mode: extent of this mode. The composition is
+  // undefined beyond this extent, where CuTe returns some value.
   int64_t end;
   Digits digits[2];  // bounds for positive and for negative strides
 } Part;
@@ -282,9 +283,8 @@ typedef struct Compose {
 } Compose;
 
 // A mode of the result. s, d: its extent and stride. leaf: the leaf of the
-// right layout from which it was computed. mode, step: it advances by `step` in
-// this mode of the left layout (see Leaf). If that mode is unknown, `mode` is
-// -1.
+// right layout from which it was computed. It takes steps of size `step` in
+// mode `mode` of the left layout (-1: unknown; see Leaf).
 typedef struct Place {
   Dim s, d;
   int leaf, mode;
@@ -478,8 +478,8 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
     int64_t before = m ? unit[m - 1] : 1;
     elements /= s;
     if (extent[m] < s) extent[m] = s;
-    // A traced stride may merge left modes. In this case, no extent is rounded
-    // up.
+    // If a traced stride merged left modes, this extent is not rounded up. The
+    // kernel must then assert the result.
     if (extent[m] > s && m + 1 < left.n && !flat_static(left))
       c->nt->trust = true;
     unit[m] = before;
@@ -514,8 +514,8 @@ static bool counted(Compose *c, int i) {
   return true;
 }
 
-// Checks that the tile and the rest of a divide cover the left layout, although
-// extents may be rounded up.
+// Checks that the tile and the rest of a division together cover the left
+// layout. Extents may be rounded up.
 static void check_divide(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {
     if (!counted(c, i))

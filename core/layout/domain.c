@@ -147,8 +147,8 @@ typedef struct Axes {
   size_t n;
 } Axes;
 
-// Appends the complement along mode a->path of the coordinates. `room` is the
-// extent of this mode.
+// Appends the complement of the modes of a->l that point along mode a->path of
+// the coordinates. `room` is the codomain's extent along this mode.
 static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   Layout l = along(cx, a->l, a->path, depth);
   Layout c = complement_in(cx, a->nt, l, room);

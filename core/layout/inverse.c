@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// Returns the indices of the modes with static strides, sorted by stride, and
-// their number in *n. The insertion sort is stable, and fast enough because the
+// Returns the indices of the modes with static strides, sorted by stride. Sets
+// *n to their number. The insertion sort is stable, and fast enough because the
 // lists are short.
 static int *by_stride(Ctx *cx, Flat f, int *n) {
   int *at = NEW(cx, int, (size_t)f.n + 1);
@@ -111,7 +111,8 @@ static void by_path(Ctx *cx, Paths *w, int *path, int depth) {
   Flat here = {NEW(cx, Dim, cap), NEW(cx, Dim, cap), 0};
   Dim *pre = NEW(cx, Dim, cap);
   int last = -1, p[DIM_LEVELS];
-  // Find the largest mode number that follows path[0..depth) in a path.
+  // Find the largest mode number that follows path[0..depth) in the path of a
+  // stride.
   for (size_t i = 0; i < tup_leaves(w->l.shape); i++)
     if (under(w->l.stride[i], path, depth, p) > depth && p[depth] > last)
       last = p[depth];

@@ -569,8 +569,8 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   return layout_with_offset(l, layout_shifted(cx, l, x));
 }
 
-// Returns the value of l's innermost layout for which the value of l is x, by
-// applying the inverses of l's outer functions.
+// Returns the value that l's innermost layout must have so that the value of l
+// is x: applies the inverses of l's outer functions to x.
 static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;

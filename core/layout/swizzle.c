@@ -210,7 +210,7 @@ Dim swizzle_apply(Ctx *cx, Swizzle w, Dim x) {
 // ---- slices ----
 
 // Returns a mask of the bits that may be set in values of a static layout.
-// Returns -1 if the sum of modes may carry, or if strides are negative.
+// Returns -1 if strides are negative, or if adding the modes' values may carry.
 static int64_t layout_bits(Layout l) {
   int64_t all = 0;
   const Dim *d = l.stride;

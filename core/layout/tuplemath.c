@@ -101,8 +101,8 @@ static Tup mapped(Ctx *cx, Map2 *f, Tup x, Tup y) {
   return tupb_done(cx, &b);
 }
 
-// Applies f to each pair of modes of x and y and appends the results as one
-// tuple. pad: y may have fewer modes.
+// Applies f to each pair of modes of x and y, and appends the results as one
+// tuple. With `pad`, y may have fewer modes; the missing ones are 1.
 static void zip_map(Ctx *cx, TupB *b, const char *op, Tup x, Tup y, Map2 *f,
                     bool pad) {
   static const Dim one = {1};

@@ -10,7 +10,8 @@
 #include "base/signals.h"
 #include "library/call.h"
 
-// This bit marks a reference to a compilation, which is not a Lua value.
+// This bit marks a reference to a compilation. Other references are to Lua
+// values.
 #define JOB_BIT ((cutelua_ref)1 << 63)
 
 struct Job {

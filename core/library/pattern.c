@@ -11,10 +11,10 @@
 
 enum { CAPTURES = 32,   // maximum number of captures of a pattern
        DEPTH = 180,     // maximum nesting of match() on the C stack
-       STEPS = 1024 };  // steps of a match are subtracted from the budget in
-                        // portions of this number
+       // the budget is charged for steps of a match in portions of this number
+       STEPS = 1024 };
 
-// values of a capture's length: an unfinished capture, a position capture
+// special lengths of captures: OPEN: unfinished; POSITION: a position capture
 enum { OPEN = -1, POSITION = -2 };
 
 typedef struct Capture {

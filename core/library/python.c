@@ -190,7 +190,8 @@ typedef struct Step {
   } as;
 } Step;
 
-// A result: a value, or the start of a list of `size` results.
+// A result: a value, or the head of a list whose `size` elements are the
+// following results.
 typedef enum Kind { RES_NIL, RES_BOOL, RES_INT, RES_FLOAT, RES_TEXT,
                     RES_TENSOR, RES_LIST, RES_NAMED, RES_REF } Kind;
 typedef struct Res {
@@ -294,7 +295,7 @@ static void place(PyCall *c, const DLTensor *t) {
   }
 }
 
-// Raises an error if gradients of tensor x are recorded.
+// Raises an error, and returns false, if tensor x records gradients.
 static bool check_grad(PyObject *x) {
   PyObject *grad = py.PyObject_GetAttr(x, py.requires_grad);
   if (!grad) return false;
@@ -683,8 +684,8 @@ static void close_all(lua_State *L, int opened) {
   }
 }
 
-// Adds the buffers of the result tensors, from stack index `first` on, to the
-// list at stack index `opened`.
+// Adds the buffers of result tensors to the list at stack index `opened`. The
+// results are the values from stack index `first` on.
 static void note_results(lua_State *L, int first, int opened) {
   for (int i = first, top = lua_gettop(L); i <= top; i++) {
     if (!tensorlib_box(L, i)) continue;
@@ -695,8 +696,8 @@ static void note_results(lua_State *L, int first, int opened) {
   }
 }
 
-// Calls the function or launches the kernel that c->ref identifies. Stack: the
-// PyCall, the list of opened buffers, the module lua/cute/python.lua.
+// Calls the function or launches the kernel that c->ref identifies. Arguments
+// on the stack: the PyCall, the list of opened buffers, the module cute.python.
 static int call_inside(lua_State *L) {
   PyCall *c = lua_touserdata(L, 1);
   int opened = 2, first = lua_gettop(L) + 1;
@@ -875,7 +876,7 @@ static PyObject *make_list(PyCall *c, size_t *at, size_t n) {
   return out;
 }
 
-// Makes the object of result *at, and moves *at to the next result.
+// Makes the Python object for result *at, and advances *at to the next result.
 static PyObject *make_value(PyCall *c, size_t *at) {
   Res *r = &c->res[(*at)++];
   switch (r->kind) {
@@ -918,7 +919,7 @@ static PyObject *make_results(PyCall *c) {
 
 // ---- Ctrl-C ----
 
-// The state whose call SIGINT ends, and Python's handler of SIGINT.
+// The state whose call a SIGINT ends, or NULL, and Python's own SIGINT handler.
 static cutelua_state *interruptible;
 static struct sigaction python_handler;
 
@@ -983,8 +984,8 @@ static void begin(PyCall *c) {
   c->maxstep = c->maxres = HERE;
 }
 
-// Releases the arguments that Lua did not take over, and the results that
-// Python did not take over.
+// Releases the arguments whose ownership did not pass to Lua, and the results
+// whose ownership did not pass to Python.
 static void end(PyCall *c) {
   for (size_t i = 0; i < c->nstep; i++) drop_step(&c->step[i]);
   for (size_t i = 0; i < c->nres; i++) drop_result(&c->res[i]);

@@ -1,4 +1,5 @@
-// Keeps GPU tensors of calls from Python for later calls (recycle.h).
+// Keeps the Lua tensors of GPU memory that Python passed to a call, to reuse
+// them in later calls (recycle.h).
 #include "library/recycle.h"
 
 #include <string.h>
@@ -22,7 +23,7 @@ typedef struct Entry {
   Form form;
   DevBuf *buffer;
   Gpu *gpu;
-  int64_t before;  // bytes from the memory's first byte to the first element
+  int64_t before;  // bytes from the start of the memory to the first element
   bool busy;       // whether the running call uses the entry
 } Entry;
 

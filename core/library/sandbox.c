@@ -51,7 +51,8 @@ static const char *const required[] = {
   "cutelua.bench.pattern", "cutelua.text.notes", "cutelua.text.outside"};
 enum { REQUIRED = sizeof required / sizeof *required };
 
-// Reports whether an untrusted state may require this module of lua/cutelua.
+// Reports whether an untrusted state may load this module of lua/cutelua by
+// require.
 static bool of_workshop(const char *module) {
   for (int k = 0; k < NAMES; k++)
     if (strcmp(names[k].module, module) == 0) return true;
@@ -164,8 +165,8 @@ static int raw_field(lua_State *L, int idx, const char *name) {
   return lua_rawget(L, idx);
 }
 
-// Disables to_dlpack in the metatable at index 3. If the metatable is its own
-// __index, sets __index to a separate table of the methods.
+// Disables to_dlpack in the metatable at stack index 3. If the metatable is its
+// own __index, replaces __index by a separate table of the methods.
 static void hide_metatable(lua_State *L) {
   if (raw_field(L, 3, "to_dlpack") != LUA_TNIL) {
     lua_pushliteral(L, "to_dlpack");

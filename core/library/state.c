@@ -1,5 +1,5 @@
-// States of libcutelua: opening and closing, the protocol of a call, the last
-// error, and references.
+// States of libcutelua: opens and closes them, begins and ends calls, records
+// the last error, and manages references.
 #define _POSIX_C_SOURCE 200809L
 #include "library/state.h"
 
@@ -12,8 +12,8 @@
 
 #include "bind/limit.h"
 
-// Defaults of untrusted states, numbers of Lua instructions between checks of a
-// budget, and the largest size of a message in bytes.
+// Default limits of untrusted states, numbers of Lua instructions between
+// checks of a budget (STEP_*), and the largest size of a message in bytes.
 enum { MEMORY = 256 << 20, INSTRUCTIONS = 100000000, MILLISECONDS = 10000,
        STEP_UNTRUSTED = 64, STEP_TRUSTED = 1000,
        MESSAGE = 1 << 16 };

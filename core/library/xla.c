@@ -1,8 +1,8 @@
-// Calls from programs of XLA, such as those that jax.jit compiles: a handler of
-// XLA's foreign function interface, which passes buffers to a Lua function. The
-// interface consists of C structures, and XLA passes the addresses of its
-// functions with each call. Therefore this file needs neither a header nor a
-// library of XLA.
+// Calls from XLA programs, such as those that jax.jit compiles: a handler of
+// XLA's foreign function interface passes the program's buffers to a Lua
+// function. The interface consists of C structures, and XLA passes the
+// addresses of its functions with each call. Therefore this file needs neither
+// a header nor a library of XLA.
 #include "library/xla.h"
 
 #include <limits.h>

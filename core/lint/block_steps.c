@@ -39,8 +39,9 @@ static bool any_depends(const Fn *fn, Ref r, const bool *on) {
   return false;
 }
 
-// Marks the result of instruction r, which depends on the block, and the
-// variables and objects that r writes. Returns true if a mark was added.
+// For an instruction r that depends on the block: marks its result, and the
+// variables and memory objects that it writes. Returns true if a mark was
+// added.
 static bool mark(const Fn *fn, Ref r, bool *on) {
   Operand o;
   bool changed = !on[r];

@@ -15,7 +15,7 @@
 #include "ir/rows.h"
 #include "lint/updates.h"
 
-// HASH: constants above this number belong to hashes.
+// HASH: constants above this number are taken to belong to hash functions.
 enum { HASH = 1 << 16, NEAR = 24 };
 
 typedef struct Search {
@@ -40,8 +40,8 @@ static bool is_hash(const Fn *fn, const Ins *i) {
   return false;
 }
 
-// Calls look for each value that an instruction writes to a variable, to
-// registers or to shared memory. Returns whether look returned true.
+// Calls look(value) for each value that an instruction writes to variable or
+// object `target`, until a call returns true. Reports whether one did.
 static bool any_written(Search *s, Ref target, int depth,
                         bool (*look)(Search *, Ref, int)) {
   for (Ref w = s->by.last[target]; w; w = s->by.before[w]) {
@@ -60,7 +60,8 @@ static Ref target_of(const Fn *fn, const Ins *i) {
   return op == OP_RMEM || op == OP_SMEM ? i->a[0] : 0;
 }
 
-// Marks the operations from which integer r is computed. Returns false.
+// Marks the sums and products from which integer r is computed. Always returns
+// false, for any_written.
 static bool mark(Search *s, Ref r, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);

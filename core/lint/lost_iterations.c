@@ -7,8 +7,9 @@
 // to the next iteration if it reads a variable, a register or a shared tensor,
 // and writes it only later in the loop body, or under a condition that differs
 // between iterations. Effects are stores to addresses that differ between
-// iterations, atomics, printed text, and operations on mbarriers and named
-// barriers, after which other warps may read what the iteration stored.
+// iterations, atomics and printed text. Operations on mbarriers and named
+// barriers also count, because other warps may then read what the iteration
+// stored.
 #include "lint/lost_iterations.h"
 
 #include "ir/operands.h"
@@ -230,8 +231,8 @@ static bool is_open(const Fn *fn, Ref first, Ref end) {
     if (i->op == OP_NOP) continue;
     if (op_effect((Op)i->op) & (EF_VISIBLE | EF_LEAVES) || i->op == OP_ATOMIC)
       return false;
-    // Between named barriers, warps outside of the loop may read data that the
-    // loop writes.
+    // At a named barrier, warps outside of the loop may read data that the loop
+    // writes.
     if (op_rows[i->op].imm == IMM_BARRIER && i->imm) return false;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       if (o.ref && (o.barrier || o.kind == OPERAND_MAP)) return false;

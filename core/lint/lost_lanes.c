@@ -171,8 +171,8 @@ static bool is_registers(const Fn *fn, Ref r) {
   return r && ir_get(fn, r)->op == OP_RMEM;
 }
 
-// Reports whether instruction i changes nothing but its result, variables and
-// registers.
+// Reports whether instruction i has no effect except on its result, variables
+// and registers.
 static bool computes(const Fn *fn, const Ins *i) {
   Op op = (Op)i->op;
   if (op == OP_VAR) return false;
@@ -192,7 +192,8 @@ static void pass_on(Lanes *g, Ref r) {
   if (i->op == OP_SEL) {
     Ref of;
     want(g, i->a[0], lanes);
-    // each lane takes the value of one of the two lanes, depending on the data
+    // The data decides from which of two lanes each lane takes the value, so
+    // both operands are needed in all lanes.
     if (combined(fn, i, &of)) {
       want(g, i->a[1], lanes);
       want(g, i->a[2], lanes);

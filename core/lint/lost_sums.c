@@ -31,8 +31,8 @@ static bool may_overwrite(const Fn *fn, const Ins *i) {
   return op_class((Op)i->op) == CLASS_MMA && operand_ref(fn, i, ROLE_ADD);
 }
 
-// Computes value r for a value `counter` of the counter of `loop`. Returns
-// false if r depends on anything else.
+// Computes value r in the iteration of `loop` in which its counter is
+// `counter`. Returns false if r depends on anything else.
 static bool value_at(const Fn *fn, Ref r, Ref loop, int64_t counter, int depth,
                      uint64_t *value) {
   const Ins *i = ir_get(fn, r);
@@ -104,8 +104,8 @@ static bool any_reads(const Fn *fn, Ref first, Ref end, int64_t mem) {
   return first < end;
 }
 
-// Reports whether an MMA before r in the same region wrote the same registers,
-// and nothing has read them since then.
+// Reports whether an MMA before r in the same region wrote accumulators t, and
+// nothing between that MMA and r reads them.
 static bool follows_mma(const Fn *fn, Ref r, Target t) {
   for (Ref j = r - 1; j > 0; j--) {
     const Ins *i = ir_get(fn, j);

@@ -75,8 +75,9 @@ static bool moves(Search *s, Ref off, const Rows *rows) {
   return found;
 }
 
-// Reports whether load r reads whole tiles of rows in a loop of n iterations.
-// Sets *n to the number of elements of a row that it reads.
+// Reports whether load r, in a loop with a constant number of iterations, reads
+// the next whole tile of a row in each iteration. Sets *n to the number of
+// elements of a row that the loop reads.
 static bool reads_tiles(Search *s, Ref r, const Rows *rows, int64_t *n) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);

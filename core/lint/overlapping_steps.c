@@ -21,14 +21,15 @@
 enum { NEAR = 24, BUDGET = 1 << 18, LOADS = 256, DEPTH = 64,
        VISITS = 1 << 16 };
 
-// The search in the loop from instruction `first` to `end`.
+// The analysis of a loop, whose instructions are `first` to `end`.
 typedef struct Loop {
   Ctx *cx;
   const Fn *fn;
   Ref first, end;
   int64_t step;
   IndexValues *v;
-  bool *on;        // for each instruction: whether it depends on the counter
+  // for each instruction: whether it depends on the loop's counter
+  bool *on;
   bool *filled;    // for each object of Fn.mem: whether the loop writes it
   // same_values() of the function, computed when it is needed; NULL: unknown
   const uint8_t *same;
@@ -53,7 +54,7 @@ static bool is_loop(const Fn *fn, Ref r, int64_t *step) {
 
 // ---- the elements of an iteration ----
 
-// The elements that the loads from an argument read in an iteration.
+// The elements of one argument that an iteration loads.
 typedef struct Tile {
   int32_t arg;
   Ref at;              // a load
@@ -98,8 +99,8 @@ static bool enter(Loop *g, Ref r, bool other, bool *active) {
   return true;
 }
 
-// Adds the elements that load r reads to its tile. Returns false if the
-// elements are unknown.
+// Adds to *tile the elements that load r reads in the active threads. Returns
+// false if they are unknown.
 static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
                      const bool *active) {
   const int64_t *at = index_values(g->v, from->off);
@@ -205,7 +206,8 @@ static void find_dependent(Loop *g) {
   }
 }
 
-// Returns the object of a matrix descriptor, or 0.
+// If r is a matrix descriptor, or is computed from one, returns the shared
+// object that it describes. Otherwise returns 0.
 static Ref described(const Fn *fn, Ref r, int depth) {
   const Ins *i = ir_get(fn, r);
   if (i->op == OP_DESC) return i->a[0];
@@ -304,8 +306,8 @@ static bool adds_or_moves(const Ins *i) {
          intrin_shuffles(i);
 }
 
-// Reports whether every read of an element of a shared object only adds the
-// element.
+// Reports whether all elements of shared tensor `object` that the kernel reads
+// are only added to other values or copied.
 static bool only_adds(const Fn *fn, Ref object) {
   Operand o;
   for (Ref r = 1; r < fn->ins.n; r++) {

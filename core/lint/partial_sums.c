@@ -35,7 +35,7 @@ typedef struct Search {
   const Fn *fn;
   Writers by;
   uint8_t *of;      // the bits of each value, variable and object
-  // for each value or variable that is a partial sum: LANES, WARPS
+  // for each value or variable that is a partial sum: the bits LANES and WARPS
   uint8_t *part;
   bool *joined;     // variables and objects that hold shuffled values
   bool changed;
@@ -176,8 +176,8 @@ static Ref load_in(const Fn *fn, Ref r, int depth) {
   return found;
 }
 
-// Splits offset r into a value, which is returned, and a constant, which is
-// stored in *c.
+// Splits offset r into the sum of a value and a constant. Returns the value,
+// and stores the constant in *c.
 static Ref base_of(const Fn *fn, Ref r, int64_t *c) {
   const Ins *i = ir_get(fn, r);
   *c = 0;
@@ -224,8 +224,8 @@ static uint8_t of_loads(Search *s, const Chain *c) {
     const Ins *i = ir_get(fn, r);
     int64_t at;
     Ref b = base_of(fn, i->a[1], &at);
-    // If the load reads a register, use the load whose element was stored to
-    // the register.
+    // If r loads a register, continue with the load whose result was stored to
+    // this register.
     if (ir_get(fn, i->a[0])->op == OP_RMEM) {
       Ref w = s->by.last[i->a[0]];
       for (; w && ir_get(fn, w)->a[1] != i->a[1]; w = s->by.before[w]) continue;

@@ -95,8 +95,8 @@ static uint8_t of_arithmetic(const Made *g, const Ins *i) {
   Ref a = i->a[0], b = i->a[1], c = i->a[2];
   uint8_t x = of[a] & DATA, y = of[b] & DATA;
   if (i->op == OP_ADD) {
-    // The sum of 64-bit integers may be an address in shared memory that
-    // contains elements.
+    // The sum of 64-bit integers may be a descriptor or an address of shared
+    // memory. It keeps the origins of the elements in this memory.
     bool address = dtype_is_int((DType)i->type) &&
                    dtype_bits((DType)i->type) == 64;
     return address ? x | y : of_sum(g, x, a, y, b);

@@ -20,7 +20,8 @@ typedef struct Search {
   IndexValues corner[CORNERS];
 } Search;
 
-// Adds to mode `mode` the indices on which value v depends.
+// Records for mode `mode` the thread and block indices on which value v
+// depends.
 static void add_sources(Search *s, int mode, Ref v) {
   if (s->met[v]) return;
   s->met[v] = true;
@@ -53,7 +54,8 @@ static int64_t largest(Search *s, Ref v) {
   return most;
 }
 
-// Adds a coordinate of a mode: value v, or the constant `plain` if v is 0.
+// Records a coordinate of mode `mode`: value v, or the constant `plain` if v is
+// 0.
 static void add_coordinate(Search *s, int mode, Ref v, int64_t plain) {
   Reach *r = s->reach;
   bool unknown = mode < r->modes && r->most[mode] < 0;

@@ -30,8 +30,8 @@ typedef struct Sums {
   // region, of the conditions that leave the region. of: a mask of DATA and
   // REDUCED.
   uint8_t *same, *of;
-  // For each shared tensor that a single instruction stores: a mask SAME_* of
-  // the threads of a block that store the same value.
+  // For each shared tensor to which only one instruction stores: mask SAME_* of
+  // the threads of a block for which this instruction stores the same value.
   uint8_t *equal;
   bool *used;  // for each instruction: whether it is an operand of another one
   bool changed;
@@ -92,8 +92,8 @@ static bool is_redux(const Ins *i) {
   return i->op == OP_ASK && id >= IN_REDADD && id <= IN_REDXOR;
 }
 
-// Returns the bits of the lane index that a butterfly shuffle changes
-// (SAME_LANES), or 0.
+// If i is a butterfly shuffle, returns the bit of the lane index that it
+// changes (a bit of SAME_LANES). Otherwise returns 0.
 static uint8_t butterfly(const Fn *fn, const Ins *i) {
   int64_t d;
   bool bfly = intrin_shuffles(i) &&
@@ -138,8 +138,8 @@ static bool is_equal(const Sums *g, Ref tensor) {
          (g->of[tensor] & (DATA | REDUCED)) == (DATA | REDUCED);
 }
 
-// Returns the mask SAME_* of the elements of memory that an operand reads. Adds
-// the inputs of these elements to *of.
+// Returns the mask SAME_* of the memory elements that operand o reads. Adds the
+// inputs of these elements to *of.
 static uint8_t of_memory(const Sums *g, const Operand *o, uint8_t *of) {
   const Fn *fn = g->fn;
   if (o->barrier) return ALL;
@@ -242,7 +242,8 @@ static void pass_on(Sums *g, Ref r, uint8_t control) {
 }
 
 // Calls each(ud, r, control) for each instruction. `control` is the mask SAME_*
-// of the conditions around and before the instruction.
+// of the threads for which the conditions of all enclosing regions, and of all
+// earlier exits, are equal.
 static void walk(Sums *g, void (*each)(void *ud, Ref r, uint8_t control),
                  void *ud) {
   const Fn *fn = g->fn;
@@ -282,7 +283,8 @@ typedef struct Look {
   Sums *g;
   void (*found)(void *ud, const RepeatedSum *s);
   void *ud;
-  // whether blocks exchange values, so that values of blocks may be equal
+  // whether blocks exchange values, so that they may have equal values in a way
+  // that the analysis cannot see
   bool unknown;
 } Look;
 
@@ -370,7 +372,8 @@ static void look_each(void *ud, Ref r, uint8_t control) {
     l->found(l->ud, &(RepeatedSum){.at = r, .same = apart, .apart = true});
 }
 
-// Finds the shared tensors that a single instruction stores.
+// Finds the shared tensors to which only one instruction stores, and
+// initializes `equal` for them.
 static void find_equal(Sums *g) {
   const Fn *fn = g->fn;
   for (size_t k = 0; k < fn->mem.n; k++) {

@@ -15,8 +15,8 @@ enum { NEAR = 8 };
 
 typedef struct Search {
   const Fn *fn;
-  // for each instruction: the branch that executes it if its condition is true,
-  // or 0
+  // for each instruction: the innermost IF that executes the instruction if the
+  // IF's condition is true, or 0
   Ref *branch;
 } Search;
 

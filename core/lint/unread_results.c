@@ -19,8 +19,8 @@
 
 enum { MOST = 1 << 16, DEPTH = 64, NEAR = 10 };
 
-// An open region of the pass: the registers that are needed after it, and at
-// the beginning of its ELSE.
+// A region that the pass has entered. after: registers that are needed after
+// the region. other: registers that are needed at the beginning of its ELSE.
 typedef struct Frame {
   Ref head;
   uint64_t *after, *other;
@@ -66,7 +66,8 @@ static void unite(const Live *g, uint64_t *to, const uint64_t *from) {
 // The bits of a set from `first` up to, but not including, `end`.
 typedef struct Bits { uint32_t first, end; } Bits;
 
-// Returns the object's first bit plus 1, or 0 if it has none.
+// Returns 1 + the index of the first bit of operand o's object, or 0 if the
+// object has no bits.
 static uint32_t base_of(const Live *g, const Operand *o) {
   if (!o->ref) return 0;
   if (o->kind == OPERAND_VAR) return g->var[o->ref];
@@ -253,8 +254,8 @@ static bool is_overwritten(const Live *g, Ref r, const Operand *o) {
   return false;
 }
 
-// Reports whether instructions read all elements of operand o or, if `whole` is
-// set, any element of the object of o.
+// Reports whether instructions read all elements of operand o. If `whole` is
+// set, reports whether they read any element of o's object.
 static bool is_read(const Live *g, const Operand *o, bool whole) {
   if (whole) {
     Operand all = *o;
@@ -331,7 +332,8 @@ static bool look_at(const Live *g, Ref r, UnreadResult *u) {
 
 // ---- preparation of the pass ----
 
-// Assigns bits to the registers and variables. Returns the number of bits.
+// Assigns a bit of the sets to each register and variable. Returns the number
+// of bits.
 static uint32_t number(Ctx *cx, Live *g) {
   const Fn *fn = g->fn;
   uint32_t n = 0;
@@ -368,7 +370,8 @@ static bool find_fragments(Ctx *cx, Live *g) {
   return found;
 }
 
-// Prepares the loops. Returns false if regions are nested too deeply.
+// Allocates the set g->head of each loop. Returns false if regions are nested
+// too deeply.
 static bool prepare_loops(Ctx *cx, Live *g) {
   const Fn *fn = g->fn;
   int depth = 0;

@@ -9,7 +9,7 @@ typedef struct UnreadResult {
   // update of a variable
   Ref at;
   const Mem *mem;  // the registers, or NULL for a variable
-  Ref var;         // the variable of a sum, or 0
+  Ref var;         // the updated variable, or 0
   bool load;       // whether `at` loads elements that are overwritten unread
   // for an MMA: whether an instruction reads sums that another, earlier MMA
   // wrote to the same registers

@@ -120,7 +120,7 @@ static bool carries(const Search *s, Ref l, Ref r,
 }
 
 // Reports whether instruction w sets the running maximum to a value that
-// depends on its old value.
+// depends on the maximum's old value.
 static bool raises(const Search *s, Ref w) {
   Ref value = operand_ref(s->fn, ir_get(s->fn, w), ROLE_VALUE);
   return value && s->of[value] & ON;
@@ -184,7 +184,7 @@ static bool is_unscaled(const Search *s, Ref w, Ref top) {
   return false;
 }
 
-// Reports whether value r depends on other threads of the block.
+// Reports whether value r may depend on data of other threads of the block.
 static bool is_shared(const Fn *fn, Ref r, int depth) {
   const Ins *i = ir_get(fn, r);
   if (!r || depth == 0) return false;
@@ -210,7 +210,8 @@ static bool is_own(const Search *s, Ref top) {
   return true;
 }
 
-// Reports whether instruction r adds sums of exponentials of several lanes.
+// Reports whether instruction r adds the sums of exponentials that several
+// lanes computed.
 static bool merges(const Search *s, Ref r) {
   Ref value;
   const Ins *i = ir_get(s->fn, r);
@@ -225,8 +226,8 @@ static bool keeps(const Search *s, Ref w) {
   return adds(s, w) || raises(s, w);
 }
 
-// Returns an MMA that adds to registers `sums` in a loop that never clears them
-// and that computes exponentials of them, or 0.
+// Returns an MMA that adds to registers `sums` in a loop which computes
+// exponentials of them but never clears them. Returns 0 if there is none.
 static Ref growing(const Search *s, Ref sums) {
   const Fn *fn = s->fn;
   for (Ref r = sums + 1; r < fn->ins.n; r++) {
@@ -244,7 +245,7 @@ static Ref growing(const Search *s, Ref sums) {
   return 0;
 }
 
-// Looks for mistakes with the running maximum `top`.
+// Calls `found` for each new mistake with the running maximum `top`.
 static void look_at(const Search *s, Ref top, bool *known,
                     void (*found)(void *ud, const UnscaledSum *u), void *ud) {
   bool own = is_own(s, top);

@@ -55,7 +55,7 @@ static bool may_write(Search *s, Ref r, bool below, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
   if (op_class((Op)i->op) == CLASS_MMA) {
-    // The operands of the instruction may be in any memory.
+    // The operands of the MMA may come from any argument.
     s->args = UINT64_MAX;
     return true;
   }
@@ -186,8 +186,8 @@ static bool is_update(const Fn *fn, Ref w, Op op) {
   return r && op_of(fn, r, element) == op;
 }
 
-// Reports whether a variable begins with 0, and is set, directly or through
-// copies, only by `set` and by instructions for which is_update is true.
+// Reports whether variable `var` begins with 0, and all instructions that set
+// it, except `set`, are updates (is_update).
 static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
   Ref root = updates_root(fn, var);
   if (!updates_is_zero(fn, ir_get(fn, root)->a[0])) return false;
@@ -284,7 +284,8 @@ static bool is_masked(const Search *s, Ref r, Ref *x) {
          is_bound(fn, ir_get(fn, open)->a[0], NEAR);
 }
 
-// Sets *z if maximum r has an operand that is 0 for excluded elements.
+// Sets *z if a condition replaces excluded elements by 0 in an operand of
+// maximum r.
 static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -363,7 +364,7 @@ static void add_terms(Search *s, Ref r, Terms *t, int depth) {
 }
 
 // Reports whether instruction r adds loaded elements to its target in a loop
-// that begins with the first element.
+// whose counter may start at 0.
 static bool adds_elements(Search *s, Ref r) {
   const Fn *fn = s->fn;
   const Ins *set = ir_get(fn, r);

@@ -1,4 +1,5 @@
-// Finds maxima, minima, products and sums with a wrong start (zero_starts.c).
+// Finds maxima, minima, products and sums that start with a wrong value
+// (zero_starts.c).
 #ifndef CUTE_ZERO_STARTS_H
 #define CUTE_ZERO_STARTS_H
 
@@ -19,7 +20,7 @@ typedef struct ZeroStart {
   const Mem *kept;
 } ZeroStart;
 
-// Calls `found` for each operation with a wrong start.
+// Calls `found` for each operation that starts with a wrong value.
 void zero_starts(Ctx *cx, const Fn *fn,
                  void (*found)(void *ud, const ZeroStart *z), void *ud);
 

@@ -124,8 +124,9 @@ static void put_lines(int n) {
   for (int i = 0; i < n; i++) putchar('\n');
 }
 
-// Reports whether other keys follow a TAB immediately, as in pasted text.
-// Ignores further TABs, because a user may hold the key down.
+// Reports whether other keys follow a TAB immediately, which means that the
+// text was pasted. Further TABs do not count, because a user may hold the key
+// down.
 static bool is_pasted(Editor *e) {
   struct pollfd in = {STDIN_FILENO, POLLIN, 0};
   if (e->from == e->n) {

@@ -53,8 +53,8 @@ int program_open(lua_State *L) {
   return 0;
 }
 
-// main_protected(argc, argv) -> exit code: runs the program in a protected
-// call.
+// main_protected(argc, argv) -> exit code: runs the program. main() calls it in
+// a protected call.
 static int main_protected(lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
@@ -72,7 +72,8 @@ static int main_protected(lua_State *L) {
   return 1;
 }
 
-// Reports output that could not be written. Runs at exit, including os.exit.
+// At exit (also by os.exit), reports whether standard output could not be
+// written, and exits with a failure.
 static void check_output(void) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return;
   fputs("cutelua: standard output could not be written [io]\n", stderr);

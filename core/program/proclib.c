@@ -25,7 +25,7 @@
 
 #define MT_PROCESS "cute.process"
 
-// Maximum nesting of child processes that end_child() kills.
+// Maximum depth of nested child processes that end_child() kills.
 enum { NESTED = 64 };
 
 typedef struct Process {
@@ -59,7 +59,7 @@ static int close_file(lua_State *L) {
 }
 
 // divert() -> file | nil, reason: redirects standard output to standard error.
-// The file is the former standard output.
+// Returns the former standard output as a file.
 static int sys_divert(lua_State *L) {
   luaL_Stream *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->closef = NULL;
@@ -72,7 +72,8 @@ static int sys_divert(lua_State *L) {
   return 1;
 }
 
-// Prepares a child process for end_child(), and makes it end with its parent.
+// Called in a child process: prepares it for end_child(), and makes it end when
+// its parent ends.
 static void begin_tree(void) {
   platform_end_with_parent();
   platform_adopt();
@@ -203,8 +204,8 @@ static int sys_mute(lua_State *L) {
   return 0;
 }
 
-// leave(code): ends a copy of a process, without the functions that are
-// registered to run at exit.
+// leave(code): ends a process that fork() created, without running functions
+// registered by atexit.
 static int sys_leave(lua_State *L) {
   _exit((int)luaL_checkinteger(L, 1));
 }

@@ -41,8 +41,8 @@ void sys_hold(sigset_t *old) {
   sigprocmask(SIG_BLOCK, &block, old);
 }
 
-// Waits for a key. Checks for Ctrl-C first: if a key is already pending,
-// pselect would not notice an earlier Ctrl-C.
+// Waits for a key. First checks for an earlier Ctrl-C, which pselect would miss
+// if a key is already pending.
 bool sys_wait(const sigset_t *mask) {
   sigset_t held;
   sigprocmask(SIG_SETMASK, mask, &held);

@@ -59,16 +59,16 @@ typedef struct CacheEntry {
   int major, minor;  // version of the compiler
 } CacheEntry;
 
-// Open, in this order: the user's own cache, the image's cache, and a folder
-// that is to be filled as an image's cache.
+// cache_open opens the user's own cache, cache_open_image the image's cache,
+// and cache_open_into a folder that is to become an image's cache.
 void cache_open(Cache *c);
 void cache_open_image(Cache *c);
 void cache_open_into(Cache *c, const char *dir);
 void cache_close(Cache *c);
 CacheKey cache_key(const char *text, size_t n);
 
-// Returns an entry, or false for a miss. The parts of the entry point into
-// *mem, which the caller frees with base_free.
+// Finds the entry of a key and stores it in *e. Returns false for a miss. The
+// parts of the entry point into *mem, which the caller frees with base_free.
 bool cache_get(Cache *c, const CacheKey *key, CacheEntry *e, void **mem);
 // Writes an entry to a temporary file and renames the file, so that no reader
 // sees an incomplete entry. In the user's own cache, then evicts the least
@@ -82,8 +82,9 @@ typedef struct CacheFile {
   size_t size;
 } CacheFile;
 
-// Returns the files of all entries, the least recently used first, and the sum
-// of their sizes. The caller frees the list with base_free.
+// Returns the files of all entries, the least recently used first. Sets *count
+// to their number and *total to the sum of their sizes. The caller frees the
+// list with base_free.
 CacheFile *cache_list(Cache *c, size_t *count, size_t *total);
 
 typedef enum CacheState {
@@ -95,9 +96,9 @@ typedef enum CacheState {
   CACHE_GONE,     // the file does not exist any more
 } CacheState;
 
-// Examines the header of an entry's file or, if `verify` is set, all bytes of
-// the file. If the file is good, stores the compiler's version, and the key
-// text, which points into *mem (the caller frees it with base_free).
+// Checks the header of an entry's file (if `verify` is set, all bytes of the
+// file). If the file is good, stores the compiler's version, and the key text,
+// which points into *mem (the caller frees it with base_free).
 CacheState cache_look(Cache *c, const char *name, bool verify, CachePart *text,
                       int *major, int *minor, void **mem);
 

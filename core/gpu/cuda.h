@@ -50,7 +50,7 @@ typedef struct Gpu {
                    struct Shared **shared, Why *w);
   void *allocator;
   bool captured;  // whether another library captures the current stream
-  // exported memory that other libraries gave back, or NULL
+  // list of lent memory blocks that other libraries have released, or NULL
   struct GpuReturns *returns;
   // bytes requested since devlib_new last ran Lua's garbage collector
   size_t since;
@@ -71,9 +71,9 @@ typedef struct Gpu {
 bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds the driver and the device
 // Creates the context if necessary and makes it current.
 bool gpu_use(Gpu *g, Why *w);
-// Starts to create the first context in a thread, if it does not exist yet. The
-// next gpu_use waits for the thread. Creating a context takes the driver a few
-// tenths of a second, in which the caller can compile.
+// Starts a thread that creates the first context, unless the context exists.
+// The next gpu_use waits for the thread. The driver needs a few tenths of a
+// second for this, during which the caller can compile.
 void gpu_begin(Gpu *g);
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
@@ -105,8 +105,7 @@ bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
-  // from 1 to 63: the bit that stands for the stream in sets of streams
-  // (GpuBlock)
+  // from 1 to 63: index of the stream's bit in sets of streams (GpuBlock)
   int number;
   bool foreign;  // whether another library owns the driver's stream
 } GpuStream;
@@ -120,8 +119,7 @@ void gpustream_close(GpuStream *s);
 bool gpustream_sync(GpuStream *s, Why *w);
 // Makes s wait for all work that was launched on `other` so far.
 bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);
-// Report whether all work on the stream, or all work before the event, has
-// completed.
+// Reports in *done whether all work on the stream has completed.
 bool gpustream_done(GpuStream *s, bool *done, Why *w);
 
 typedef struct GpuEvent {
@@ -163,8 +161,8 @@ bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
 // observe driver calls report any other k as an error.
 int gpufn_param(const GpuFn *f, int k);
 
-// A launch of kernel fn. `params` has a pointer to each argument of the kernel,
-// and ends with NULL. The arguments are in memory that lives as long as the
+// A launch of kernel fn. `params` points to the arguments of the kernel, one
+// pointer for each, and ends with NULL. The arguments must live as long as the
 // struct. `bufs` are the GPU buffers that the arguments point to.
 typedef struct GpuLaunch {
   GpuFn *fn;

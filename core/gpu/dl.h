@@ -19,9 +19,9 @@ const CublasLtApi *dl_cublaslt(Why *w);  // ERR_DRIVER
 bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 
 bool dl_cuda_open(void);  // reports whether the driver's library is open
-// Replaces the driver by a driver without a GPU (dry.h) for the rest of the
-// process. Returns false if the real driver is open. cuBLAS cannot be used with
-// this driver.
+// Replaces the driver by a substitute that needs no GPU (dry.h) for the rest of
+// the process. Returns false if the real driver is open. cuBLAS cannot be used
+// with this driver.
 bool dl_dry(int sm, int sms, int smem_kb, const char *name);
 bool dl_is_dry(void);
 

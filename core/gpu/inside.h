@@ -19,8 +19,8 @@ bool gpu_disown(GpuOwned *o);
 // Checks that no graph is being captured, because operation `what` waits for
 // the GPU.
 bool gpu_waits(const Gpu *g, const char *what, Why *w);
-// Stores the driver's stream for work on s in *out. Returns false if no work
-// can be launched on s.
+// Stores in *out the driver's handle of stream s (NULL: the current stream).
+// Returns false if no work can be launched on s.
 bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w);
 // Waits for the work on stream s, then destroys the driver's stream.
 void gpustream_end(GpuStream *s);

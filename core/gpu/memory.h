@@ -14,7 +14,7 @@ typedef struct GpuBlock {
   size_t bytes;
   Gpu *gpu;
   unsigned epoch;  // epoch of the GPU when the block was allocated
-  int refs;        // number of references, from a buffer and from graphs
+  int refs;        // number of references, by a buffer and by graphs
   struct GpuGraph *of;  // the graph that uses the block and is being captured,
                         // or NULL
   // Two sets of streams, with a bit for each stream's number. Streams in `used`

@@ -247,7 +247,7 @@ static bool too_new(Nvrtc *v, int driver) {
 }
 
 // Opens the libraries, newest first, until one can be used. Sorts the list
-// again if an opened library is older than its file name says.
+// again if an opened library has another version than its file name says.
 static Nvrtc *choose(const char *arch) {
   int driver = nvrtc_driver(), at = 0;
   Nvrtc *stranger = NULL, *last = NULL;

@@ -16,7 +16,7 @@
 
 typedef struct Nvrtc {
   char path[1024];
-  // 0.0 until the library is open, unless the file's name contains the version
+  // version; 0.0 until the library is open, unless the file's name contains it
   int major, minor;
   // Reason why the library is not used for a target that it supports, or "".
   char why[400];
@@ -28,8 +28,8 @@ typedef struct Nvrtc {
   int narchs, archs[NVRTC_ARCHS];
 } Nvrtc;
 
-// Returns the library that compiles for a target such as "sm_90a" (NULL: for
-// any target), or NULL with ERR_NONVRTC.
+// Returns the library to use for a target such as "sm_90a" (NULL: any target).
+// Returns NULL with ERR_NONVRTC if there is none.
 const Nvrtc *nvrtc_pick(const char *arch, Why *w);
 // Stores the libraries found, newest first, in list; returns their number.
 int nvrtc_list(const Nvrtc *list[], int most);

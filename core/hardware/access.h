@@ -3,15 +3,16 @@
 // Shared memory has 32 banks, which are 4 bytes wide. A pass (wavefront) serves
 // any number of lanes that access at most one word in each bank. Bank conflicts
 // are the passes beyond the minimum number for an access of that width. All
-// functions are pure. Addresses are bytes from a base aligned to 1024 (shared)
-// or 32 (global), and are aligned to the access width.
+// functions are pure. Addresses are byte offsets from a base that is aligned to
+// 1024 bytes (shared memory) or 32 bytes (global memory). Each is aligned to
+// the access width.
 #ifndef CUTE_HARDWARE_ACCESS_H
 #define CUTE_HARDWARE_ACCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// the last address pattern of an instruction, and its passes
+// The last address pattern of an instruction, and the result for this pattern.
 struct SimPattern {
   uint32_t mask;
   uint32_t rel[32];

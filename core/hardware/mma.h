@@ -19,9 +19,9 @@ typedef enum SimMmaOp {
   MMA_AND   // b1: adds the population count of a & b
 } SimMmaOp;
 
-// The numeric description of an MMA instruction, which follows from an atom's
-// table row: {.a = at->a_type, .b = at->b_type, .c = at->d_type, .k = at->k,
-// ...}.
+// The numeric description of an MMA instruction. It follows from the row `at`
+// of the table of atoms: {.a = at->a_type, .b = at->b_type, .c = at->d_type, .k
+// = at->k, ...}.
 typedef struct SimMma {
   // operands: f16 bf16 tf32 e4m3 e5m2 e2m1 e2m3 e3m2 f32 f64, i8 u8 i4 u4, b1
   DType a, b;

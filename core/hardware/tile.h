@@ -74,9 +74,9 @@ typedef struct SimTileFns {
 } SimTileFns;
 extern const SimTileFns tile_base, tile_avx2, tile_avx512;
 
-// tile_known returns table number k of functions that the host's processor can
-// execute, the fastest first (0), or NULL if there are at most k tables.
-// tile_best returns the fastest table.
+// Tables of functions that the host's processor can execute, fastest first.
+// tile_known returns the table with index k, or NULL if there are at most k
+// tables. tile_best returns the fastest table.
 const SimTileFns *tile_known(int k);
 const SimTileFns *tile_best(void);
 

@@ -127,8 +127,9 @@ INLINE void load_quads(VF *x, const float *A, int at, int n, int K) {
   memcpy(x, t, sizeof t);
 }
 
-// Writes a prepared A: for each group of rows, the K elements, each copied to
-// its row's four lanes, and K / 2 pairs of exponents.
+// Writes a prepared A. For each group of QUADS rows, writes a vector for each
+// k, in which the element of a row fills four lanes. Then writes K / 2 vectors
+// of pairs of exponents.
 INLINE void rows_body(const SimRule *r, int n, int K, const float *A,
                       float *to) {
   MI *e = (MI *)(void *)(to + MMA_ROWS * 4 * K);
@@ -275,9 +276,9 @@ INLINE void round_sums(const SimRule *r, const VI *s, int n, const VF *down,
   round_wide(r, s, n, down, d);
 }
 
-// Sets the lanes of *odd in which vector code cannot compute the sum of c and
-// the products. e: the largest exponent of these terms. In lanes without
-// nonzero terms, e becomes E_LOW.
+// Sets in *odd the lanes in which vector code cannot compute the sum of c and
+// the products. *e is the largest exponent of these terms. In lanes without
+// nonzero terms, sets *e to E_LOW.
 INLINE void classify(const VF *c, VI *e, const VI *products, VI *odd) {
   VI none = NEGATIVE(*products - E_NONE) & NEGATIVE(((VI)*c & 0x7fffffff) - 1);
   *odd = (NEGATIVE(E_HIGH - *e) | NEGATIVE(*e - E_LOW)) & ~none;

@@ -1,15 +1,16 @@
-// Reports for executed instructions whether a GPU computes the same bits, and
-// where values that may differ reach control flow, addresses or
-// synchronization.
+// Reports for executed instructions whether a GPU computes the same bits as the
+// simulator. Also reports where values that may differ reach control flow,
+// addresses or synchronization.
 #ifndef CUTE_IRFIDELITY_H
 #define CUTE_IRFIDELITY_H
 
 #include "ir/ir.h"
 
-// How a value on a GPU compares with the simulator's value, in the order of the
-// constants: equal bits; equal bits in measurements on an H100 and H200; a
-// difference within a bound; an equal value, but the simulator orders memory
-// more weakly.
+// How a value on a GPU compares with the simulator's value.
+// - EXACT: equal bits.
+// - SM90: equal bits in measurements on an H100 and H200.
+// - BOUND: a difference within a bound.
+// - TIMING: an equal value, but the simulator orders memory more weakly.
 typedef enum Agreement {
   AGREE_EXACT, AGREE_SM90, AGREE_BOUND, AGREE_TIMING, AGREE_COUNT
 } Agreement;

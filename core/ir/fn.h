@@ -62,9 +62,9 @@ typedef enum Memory {
 } Memory;
 
 // SP(ID, "name", "word", OP, MEMORY, LIFETIME, "elements"): memory spaces.
-// Reports use "word". Operation OP declares an object of the space, which is in
-// MEMORY; NOP: the space exists on the host only. docs/ir.md shows the last
-// column: how an offset becomes an address.
+// Reports use "word". Operation OP declares an object of the space, and the
+// object is in MEMORY. If OP is NOP, the space exists on the host only. The
+// last column, for docs/ir.md, states how an offset becomes an address.
 #define SPACES(SP) \
   SP(HOST, "host", "host", NOP, NONE, NONE, "") \
   SP(GMEM, "gmem", "global", GMEM, GLOBAL, LAUNCH, \
@@ -135,7 +135,7 @@ static inline bool mem_is_global(const Mem *m) {
 static inline bool mem_is_shared(const Mem *m) {
   return mem_memory(m) == MEMORY_SHARED;
 }
-// Reports whether the launch's caller sees the contents of an object.
+// Reports whether the contents of an object outlive the launch.
 static inline bool mem_outlives(const Mem *m) {
   return space_rows[m->space].lifetime == LIFETIME_LAUNCH;
 }
@@ -174,8 +174,9 @@ typedef struct Assumed {
   Fact was;
 } Assumed;
 
-// An assertion that the simulator checks at instruction `at` if `when` is true:
-// lo <= v <= hi, v < `limit` if there is a limit, and div divides v.
+// An assertion that the simulator checks at instruction `at` if `when` is true.
+// It asserts that lo <= v <= hi, that v < `limit` if there is a limit, and that
+// div divides v.
 // - Assertions for the modes of one coordinate of mem are consecutive entries.
 // - An entry with a note is not an assertion: it marks the beginning (lo is 1)
 //   or the end (lo is 0) of a named range of the script.
@@ -240,7 +241,8 @@ typedef struct Fn {
   // 0: none; -1: ptxas chooses a number
   int32_t registers;
   bool fmad, fastmath;    // float options (fast.c)
-  bool tell;  // whether to print to standard error how passes change the code
+  // whether to print to standard error how options replace operations (fast.c)
+  bool tell;
   VEC(Ins) ins;           // instructions; ins.p[0] is a NOP
   // fact.p[k]: known range and divisor of the value of ins.p[k]
   VEC(Fact) fact;

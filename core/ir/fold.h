@@ -23,8 +23,8 @@ Fact fold_full(DType t);  // returns the range of type t
 Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step);
 Fact fact_const(int64_t v);
 Fact fact_join(Fact a, Fact b);      // returns the fact that both a and b imply
-// Returns fact_join(a, b), but sets each bound that differs from a's bound to
-// infinity.
+// Returns fact_join(a, b), except that each bound that differs from a's bound
+// becomes infinite.
 Fact fact_widen(Fact a, Fact b);
 bool fact_within(Fact a, Fact b);    // reports whether a implies b
 

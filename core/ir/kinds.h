@@ -88,7 +88,8 @@ typedef enum AtomicKind {
   AT_COUNT
 } AtomicKind;
 CONSECUTIVE(3, AT_AND, AT_XOR);
-// The rows of exchanges and counters, which allow other types, come last.
+// The rows of exchanges and counters come last, because they allow other types
+// than the rows above.
 CONSECUTIVE(4, AT_EXCH, AT_COUNT - 1);
 typedef struct AtomicRow {
   const char *name, *cuda;
@@ -139,10 +140,11 @@ SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
-// Hints of a memory access. Ins.flags of LD, ST, ATOMIC and MBAR* has a field
-// of 3 bits for each hint. COPY and CPASYNC have only the field of PREFETCH. An
-// access without hints has 0 in all fields. HV(ID, "name", "PTX"): a value of a
-// hint, numbered from 1. HF(ID, shift, "name", values): a hint and its field.
+// Hints of a memory access. For LD, ST, ATOMIC and MBAR*, Ins.flags has a field
+// of 3 bits for each kind of hint. COPY and CPASYNC have only the field of
+// PREFETCH. An access without hints has 0 in all fields. HV(ID, "name", "PTX"):
+// a value of a hint, numbered from 1. HF(ID, shift, "name", values): a hint and
+// its field.
 #define HINT_COPS(HV) /* cache operator */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
@@ -193,8 +195,8 @@ typedef enum HintId {
 typedef struct HintField {
   const char *name;
   unsigned shift;
-  // Texts of the values. The first value, 0, has two empty texts. The name
-  // after the last value is NULL.
+  // Texts of the values. Value 0 has empty texts. The entry after the last
+  // value has a NULL name.
   struct { const char *name, *ptx; } value[8];
 } HintField;
 const HintField *hint_field(HintId f);

@@ -47,8 +47,8 @@ typedef struct Operands {
   const Ins *i;
   // the shape (operands.c) of the operands of i's operation
   const struct OpShape *shape;
-  int k;                // number of operands of the shape that were read
-  // ref: number of Refs read so far. list: number of Refs of lists read so far.
+  int k;                // number of operands read so far, not counting lists
+  // ref: number of Refs read so far. list: number of Refs read from lists.
   uint32_t ref, list;
   uint32_t reg;         // number of register numbers that were read
   int run;              // number of runs that were read

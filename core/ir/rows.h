@@ -98,7 +98,7 @@ extern const AgentRow agent_rows[AGENT_COUNT];
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
 } Who;
-// The values are in order of the number of threads.
+// From WHO_LANE to WHO_FULL, the number of threads increases.
 CONSECUTIVE(4, WHO_LANE, WHO_FULL);
 CONSECUTIVE(2, WHO_MASK, WHO_WARP);
 typedef enum Rule {

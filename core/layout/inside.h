@@ -33,7 +33,7 @@ typedef struct Note {
   // whether a division rounds up extents that the tile does not divide, mode by
   // mode, as in CuTe
   bool weak;
-  bool gaps;          // whether a complement left gaps that no mode can fill
+  bool gaps;          // whether a complement leaves gaps that no mode can fill
   // whether traced extents left a condition undecided, so that the kernel must
   // assert it
   bool trust;
@@ -50,8 +50,8 @@ void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
 // by an extent of 0.
 bool note_elements(Ctx *cx, Note *nt, Tup shape);
 
-// maximum number of elements to evaluate for a condition that cheap tests do
-// not decide; layouts with more elements are rejected
+// If cheap tests do not decide a condition, up to this many elements are
+// evaluated. Layouts with more elements are rejected.
 #define LOOK_MAX ((int64_t)1 << 20)
 
 Flat flat_of(Ctx *cx, Layout l);
@@ -83,7 +83,7 @@ void traced_claim(Ctx *cx, Note *nt, TracedRule rule, Layout a, Layout b,
 // its strides are not integers.
 Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
-// Composes a with a plain b, where a or b has XORed strides.
+// Composes a with plain layout b if a or b has XORed strides.
 Layout compose_xor(Ctx *cx, Layout a, Layout b);
 Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);

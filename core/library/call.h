@@ -5,7 +5,7 @@
 
 #include "library/state.h"
 
-// Maximum number of arguments, and of modes of a tensor.
+// Maximum number of arguments of a call, and of modes of a tensor.
 enum { MOST_ARGS = 64, MOST_RANK = 8 };
 
 // A call to execute. If `name` is not NULL, the task calls the operation `name`

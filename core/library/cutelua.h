@@ -29,9 +29,9 @@ extern "C" {
 // A Lua state with its scripts, kernels and memory.
 typedef struct cutelua_state cutelua_state;
 
-// Identifies a script, a kernel, a function or a compilation of one state; 0:
-// none. A state never reuses a number, so using a released reference is an
-// error.
+// A reference to a script, a kernel, a function or a compilation of one state;
+// 0: none. A state never reuses a number, so the use of a released reference is
+// detected as an error.
 typedef uint64_t cutelua_ref;
 
 typedef enum cutelua_status {
@@ -59,7 +59,7 @@ enum {
 typedef void *(*cutelua_alloc)(void *ud, void *p, size_t old_size,
                                size_t new_size);
 // Receives text that scripts, kernels and warnings print. stream is 1 for
-// output and 2 for messages. The text may contain zeros.
+// output and 2 for messages. The text may contain NUL bytes.
 typedef void (*cutelua_print)(void *ud, int stream, const char *text,
                               size_t size);
 
@@ -105,8 +105,8 @@ typedef enum cutelua_type {
 // An argument, or the variable that receives a result.
 typedef struct cutelua_arg {
   cutelua_type type;
-  // If not NULL, the argument is this field of a table of options, which is
-  // passed after all other arguments.
+  // If not NULL, the argument becomes the field `name` of a table of options,
+  // which is passed after all other arguments.
   const char *name;
   union {
     cutelua_tensor tensor;

@@ -48,8 +48,8 @@ struct cutelua_state {
   uint64_t instructions, milliseconds;
   LastError error;
   cutelua_ref last;        // the newest reference
-  // The list of compilations, which job_lock protects; job_done is signaled
-  // when one ends.
+  // The list of compilations, protected by job_lock. job_done is signaled when
+  // a compilation ends.
   Job *jobs;
   cutelua_ref last_job;
   pthread_mutex_t job_lock;
@@ -73,7 +73,7 @@ cutelua_status state_enter(cutelua_state *s);
 void state_watch(cutelua_state *s, bool on);
 // Ends a call and returns `status`.
 cutelua_status state_leave(cutelua_state *s, cutelua_status status);
-// Records the error that an argument of a C function is invalid. Returns
+// Records an error that says which argument of a C function is invalid. Returns
 // CUTELUA_MISUSE.
 cutelua_status state_misuse(cutelua_state *s, const char *fmt, ...)
   PRINTF_LIKE(2, 3);

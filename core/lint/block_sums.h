@@ -11,8 +11,8 @@
 // block. Returns 0 if there is none. Blocks that load the same elements store
 // equal sums.
 Ref block_sums(Ctx *cx, const Fn *fn);
-// Calls `found` for each pointer argument to which atomics add loaded elements,
-// unless the kernel uses the result of the atomics.
+// Calls `found` for each pointer argument to which atomics add loaded elements.
+// Finds nothing if the kernel uses the result of such an atomic.
 void block_sums_added(Ctx *cx, const Fn *fn,
                       void (*found)(void *ud, int32_t arg), void *ud);
 

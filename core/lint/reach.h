@@ -20,9 +20,9 @@ typedef struct Reach {
   Ref atomic;
 } Reach;
 
-// Finds the coordinates that line `src` accesses in object `mem` (index in
-// Fn.mem). Conditions around the access are ignored. Returns false if the
-// accesses are unknown.
+// Finds the coordinates at which script line `src` accesses object `mem` (an
+// index into Fn.mem). Ignores conditions around the access. Returns false if
+// the accesses are unknown.
 bool reach_of(Ctx *cx, const Fn *fn, const int32_t grid[3], int32_t mem,
               uint32_t src, Reach *r);
 

@@ -5,9 +5,9 @@
 
 #include "ir/ir.h"
 
-// Bits that state between which threads a value is the same. Bit k of
-// SAME_LANES: any two lanes whose indices differ only in bit k. SAME_WARPS: all
-// warps of a block. SAME_BLOCKS: all blocks.
+// Mask of the threads in which a value is the same. Bit k of SAME_LANES: lanes
+// whose indices differ only in bit k. SAME_WARPS: all warps of a block.
+// SAME_BLOCKS: all blocks.
 enum { SAME_LANES = 31, SAME_WARPS = 32, SAME_BLOCKS = 64 };
 
 // A mistake.

@@ -16,7 +16,7 @@ typedef struct UnreadResult {
   bool some;
 } UnreadResult;
 
-// Calls `found` for each unread result, once for each line.
+// Calls `found` for each unread result, but only once for each script line.
 void unread_results(Ctx *cx, const Fn *fn,
                     void (*found)(void *ud, const UnreadResult *u), void *ud);
 

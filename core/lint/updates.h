@@ -10,7 +10,7 @@
 typedef struct Writers { Ref *last, *before; } Writers;
 Writers updates_writers(Ctx *cx, const Fn *fn);
 
-// Reports whether value r is a constant number, and sets *v to it.
+// Reports whether value r is a constant number. If so, sets *v to the number.
 bool updates_constant(const Fn *fn, Ref r, double *v);
 // Reports whether value r is the constant 0.
 bool updates_is_zero(const Fn *fn, Ref r);

@@ -29,8 +29,8 @@
 
 typedef struct Cache {
   bool on;
-  // whether it is an image's cache, whose keys do not contain the compiler's
-  // version
+  // whether it is a container image's cache, whose keys do not contain the
+  // compiler's version
   bool image;
   bool fixed;      // whether the cache is read-only
   int fd;          // descriptor of the folder; valid if `on`

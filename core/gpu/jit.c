@@ -80,8 +80,9 @@ static void memo_write(Cache *c, const char *arch, const NvrtcId *id) {
 // ---- key ----
 
 // Returns the cache key text: everything that the CUBIN depends on. Without
-// `id`, the text is the key in an image's cache, which does not depend on the
-// compiler. The caller frees the text. Returns NULL if memory is exhausted.
+// `id`, the text is the key in a container image's cache, which does not depend
+// on the compiler. The caller frees the text. Returns NULL if memory is
+// exhausted.
 static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
   const char *name = job->name ? job->name : "";
   size_t size = strlen(job->source) + strlen(job->arch) + strlen(name) + 160;
@@ -351,8 +352,8 @@ static void clear(JitOut *out) {
   *out = (JitOut){.log = "", .cubin = "", .ptx = ""};
 }
 
-// Looks a job up in the image's cache. Treats an entry as a miss if the driver
-// cannot load its code.
+// Looks a job up in the container image's cache. Treats an entry as a miss if
+// the driver cannot load its code.
 static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
   size_t n;
   char *text = c->on ? key_text(job, NULL, &n) : NULL;
@@ -369,7 +370,7 @@ static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
   return ok;
 }
 
-// Stores a result in the folder of an image's cache.
+// Stores a result in job->into, the folder of a container image's cache.
 static bool put_into(const JitJob *job, const JitOut *out, Why *w) {
   Cache c;
   size_t n;

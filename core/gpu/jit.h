@@ -13,7 +13,8 @@ typedef struct JitJob {
   const char *const *options;  // NVRTC options in addition to cutelua's own
   int noptions;
   bool no_cache;
-  // folder of an image's cache, to which the result is also written, or NULL
+  // folder of a container image's cache (cache.h), to which the result is also
+  // written, or NULL
   const char *into;
   // Message to print on stderr if a compilation takes longer than `patience`
   // seconds, or NULL.
@@ -26,7 +27,7 @@ typedef struct JitOut {
   // all messages in `log` name the file JitJob.name
   const char *log, *cubin, *ptx;
   size_t log_n, cubin_n, ptx_n;
-  bool cached, image;  // image: whether the result is from the image's cache
+  bool cached, image;  // image: whether it is from the container image's cache
   int major, minor;    // version of NVRTC
   // One message for each possible problem, or "": [0] the user's own cache does
   // not work; [1] the image's cache does not work; [2] the driver may reject

@@ -48,7 +48,7 @@ int mma_exponent(float x, int emin);
 float mma_scaled_sum(int n, const double *value, const int *exp, int f,
                      float c);
 
-// Returns the smallest exponent of a float format: the exponent of its
+// Returns the smallest exponent of float format t, which is also that of its
 // subnormal numbers.
 int mma_least_exponent(DType t);
 

@@ -173,8 +173,8 @@ static inline bool agent_groups(Agent a) {
 Agent agent_awaited(Op op);
 
 // MF(id, "name", operands, fidelity): float functions of OP_MATH. The last rows
-// are the hardware's approximate functions, for f32 only, which have their own
-// names.
+// are the hardware's approximate functions under names of their own, for f32
+// only.
 #define MATHS(MF) \
   MF(SQRT, "sqrt", 1, EXACT) MF(RSQRT, "rsqrt", 1, CUDA) \
   MF(RCP, "rcp", 1, EXACT) MF(EXP, "exp", 1, CUDA) MF(EXP2, "exp2", 1, CUDA) \

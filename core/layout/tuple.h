@@ -89,7 +89,8 @@ Dim tup_size(Ctx *cx, Tup t);              // returns the product of the leaves
 // Reports whether t has a static leaf of 0. A layout of shape t then has no
 // elements.
 bool tup_empty(Tup t);
-// Fails if shape is empty. Operations that need elements call this.
+// Fails if `shape` has no elements (tup_empty). Operations that need elements
+// call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
 // returns the tuple of the modes' sizes; for an integer, a 1-tuple

@@ -11,8 +11,8 @@
 // block. Returns 0 if there is none. Blocks that load the same elements store
 // equal sums.
 Ref block_sums(Ctx *cx, const Fn *fn);
-// Calls `found` for each pointer argument to which atomics add loaded elements.
-// Finds nothing if the kernel uses the result of such an atomic.
+// Calls `found` once for each pointer argument to which an atomic adds loaded
+// elements. Atomics whose results the kernel uses do not count.
 void block_sums_added(Ctx *cx, const Fn *fn,
                       void (*found)(void *ud, int32_t arg), void *ud);
 

@@ -33,8 +33,8 @@ static const char magic[8] = "CUTEJIT";
 
 // ---- hashes ----
 
-// Hashes eight bytes at a time, by another method than base_hash, so that two
-// different texts hardly ever agree in both hashes.
+// Hashes eight bytes at a time. The method differs from base_hash's, so that
+// two different texts are unlikely to have the same pair of hashes.
 static uint64_t word_hash(uint64_t h, const void *p, size_t n) {
   const unsigned char *s = p;
   for (; n; ) {
@@ -90,15 +90,15 @@ static bool is_owned(const Cache *c, const struct stat *st) {
 }
 
 // Reports whether a file or folder has an owner that is_owned accepts, and only
-// this owner can have written it.
+// this owner can write to it.
 static bool is_ours(const Cache *c, const struct stat *st) {
   return is_owned(c, st) && !(st->st_mode & (S_IWGRP | S_IWOTH));
 }
 
-// Empties the user's own folder, because other users could write to it: they
-// may have placed the files there, or renamed files of this user. Sets the
-// sticky bit until the last file is removed, so that meanwhile no other process
-// trusts the files.
+// Empties the user's own folder, to which other users could write: they may
+// have placed the files there, or renamed files of this user. Sets the sticky
+// bit until the last file is removed, so that meanwhile no other process trusts
+// the files.
 static bool take_over(Cache *c, mode_t was) {
   size_t bytes;
   if (fchmod(c->fd, S_ISVTX | 0700) != 0) return false;
@@ -204,8 +204,8 @@ static bool read_all(int fd, char *p, size_t n) {
   return true;
 }
 
-// Marks an entry as used by setting its times, at most once a minute. Eviction
-// removes the entries that were not used for the longest time.
+// Marks an entry as used by setting the times of its file, at most once a
+// minute. Eviction removes the least recently used entries.
 static void touch(const Cache *c, int fd, const struct stat *st) {
   if (!c->fixed && time(NULL) - st->st_mtim.tv_sec > 60) futimens(fd, NULL);
 }
@@ -374,9 +374,9 @@ size_t cache_cap(void) {
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
-// Removes a file that is not an entry if no process can still need it:
-// temporary files and lock files after an hour, and records of compilers after
-// 30 days without use.
+// Removes a file that is not an entry, if no process can still need it: a
+// temporary file or lock file after an hour, a record of a compiler after 30
+// days without use.
 static void remove_old(Cache *c, const char *name, const struct stat *st) {
   bool left = has_suffix(name, ".tmp") || has_suffix(name, ".lock");
   bool memo = strncmp(name, "nvrtc-", 6) == 0;
@@ -385,7 +385,7 @@ static void remove_old(Cache *c, const char *name, const struct stat *st) {
     unlinkat(c->fd, name, 0);
 }
 
-// Reports whether a file name starts like the names of the cache's files: with
+// Reports whether the cache created a file, by its name: the name starts with
 // the two hashes of a key, or with "nvrtc-". The cache never touches other
 // files.
 static bool is_own_name(const char *s) {
@@ -436,9 +436,10 @@ CacheFile *cache_list(Cache *c, size_t *count, size_t *total) {
   return c->on ? list_files(c, count, total, NULL) : NULL;
 }
 
-// Removes listed entries until at most `keep` of `total` bytes are left, except
-// the entry `newest`. Returns the number of removed files, and stores their
-// size in *bytes. Includes files that another process removed in the meantime.
+// Removes listed entries, except `newest`, until at most `keep` of `total`
+// bytes are left. Files that another process removed in the meantime reduce the
+// total, too. Returns the number of files removed here, and stores their size
+// in *bytes.
 static size_t remove_files(Cache *c, const CacheFile *list, size_t n,
                            size_t total, size_t keep, const char *newest,
                            size_t *bytes) {
@@ -482,8 +483,8 @@ size_t cache_clear(Cache *c, size_t keep, size_t *bytes) {
   *bytes = 0;
   if (!c->on || c->fixed) return 0;
   CacheFile *list = list_files(c, &n, &total, keep ? remove_old : remove_idle);
-  // With keep = 0, also remove files of 0 bytes: the loop must not end while
-  // such files are left.
+  // With keep = 0, pretend that there is one byte more, so that the loop also
+  // removes files of 0 bytes.
   if (!keep) total++;
   count = remove_files(c, list, n, total, keep, NULL, bytes);
   base_free(list);
@@ -604,9 +605,9 @@ int cache_lock(Cache *c, const CacheKey *key) {
       close(fd);
       return -1;
     }
-    // The previous holder may have removed the file in the meantime. In this
-    // case the lock has no effect, because another process can create and lock
-    // a new file of the same name.
+    // The previous holder may have removed the file in the meantime. The lock
+    // then protects nothing, because another process can create and lock a new
+    // file of the same name. Try again.
     struct stat a, b;
     if (fstat(fd, &a) == 0 &&
         fstatat(c->fd, name, &b, AT_SYMLINK_NOFOLLOW) == 0 &&

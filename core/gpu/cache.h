@@ -7,20 +7,21 @@
 // folder, and launches only read it. CUTELUA_CACHE=0 disables both.
 //
 // Each entry is named by a 128-bit hash of its key text. The key text contains
-// everything that the code was compiled from; in the user's own cache, also the
-// compiler's version. An entry is valid only if the key text, the lengths and
-// the checksum agree. Otherwise cache_get reports a miss, and the next
-// cache_put replaces the entry. No function here can fail: a problem only
-// disables caching, and `note` describes it.
+// everything that the code was compiled from; in the user's own cache, it also
+// contains the compiler's version. cache_get returns an entry only if its key
+// text equals the requested one, and its lengths and checksum are correct.
+// Otherwise it reports a miss, and the next cache_put replaces the entry. No
+// function here can fail: a problem only disables caching, and `note` describes
+// it.
 //
-// Cached code runs on the GPU, so only this user may have written it, or root
-// for the image's cache. The user's own folder (0700, not a symbolic link) and
-// the files read (0600, plain files) must belong to the effective user. The
-// image's folder and files must belong to root or to the effective user, and
-// nobody else may be able to write to them. If others can write to the user's
-// own folder, its files are removed when it is opened. All accesses use the
-// folder's descriptor, and never follow or wait for objects that another user
-// created.
+// Cached code runs on the GPU, so a cache is used only if nobody but this user
+// (or root, for the image's cache) can have written it. The user's own folder
+// (0700, not a symbolic link) and its files (0600, plain files) must belong to
+// the effective user. The image's folder and files must belong to root or to
+// the effective user, and nobody else may be able to write to them. If others
+// can write to the user's own folder, its files are removed when it is opened.
+// All accesses use the folder's descriptor. They never follow links, and never
+// block on a FIFO, that another user created.
 #ifndef CUTE_CACHE_H
 #define CUTE_CACHE_H
 
@@ -28,7 +29,8 @@
 
 typedef struct Cache {
   bool on;
-  // whether it is an image's cache, whose keys do not contain the compiler
+  // whether it is a container image's cache, whose keys do not contain the
+  // compiler's version
   bool image;
   bool fixed;      // whether the cache is read-only
   int fd;          // descriptor of the folder; valid if `on`
@@ -57,20 +59,20 @@ typedef struct CacheEntry {
   int major, minor;  // version of the compiler
 } CacheEntry;
 
-// Open, in this order: the user's own cache, the image's cache, and a folder
-// that is to be filled as an image's cache.
+// cache_open opens the user's own cache, cache_open_image the image's cache,
+// and cache_open_into a folder that is to become an image's cache.
 void cache_open(Cache *c);
 void cache_open_image(Cache *c);
 void cache_open_into(Cache *c, const char *dir);
 void cache_close(Cache *c);
 CacheKey cache_key(const char *text, size_t n);
 
-// Returns an entry, or false for a miss. The parts of the entry point into
-// *mem, which the caller frees with base_free.
+// Finds the entry of a key and stores it in *e. Returns false for a miss. The
+// parts of the entry point into *mem, which the caller frees with base_free.
 bool cache_get(Cache *c, const CacheKey *key, CacheEntry *e, void **mem);
 // Writes an entry to a temporary file and renames the file, so that no reader
-// sees a part of it. Then evicts the entries of the user's own cache that were
-// not used for the longest time until the folder has its maximum size.
+// sees an incomplete entry. In the user's own cache, then evicts the least
+// recently used entries until the folder is within its maximum size.
 bool cache_put(Cache *c, const CacheKey *key, const CacheEntry *e);
 
 // An entry's file.
@@ -80,8 +82,9 @@ typedef struct CacheFile {
   size_t size;
 } CacheFile;
 
-// Returns the files of all entries, the least recently used first, and the sum
-// of their sizes. The caller frees the list with base_free.
+// Returns the files of all entries, the least recently used first. Sets *count
+// to their number and *total to the sum of their sizes. The caller frees the
+// list with base_free.
 CacheFile *cache_list(Cache *c, size_t *count, size_t *total);
 
 typedef enum CacheState {
@@ -93,22 +96,22 @@ typedef enum CacheState {
   CACHE_GONE,     // the file does not exist any more
 } CacheState;
 
-// Examines the header of an entry's file or, if `verify` is set, all bytes of
-// the file. If the file is good, stores the compiler's version, and the key
-// text, which points into *mem (the caller frees it with base_free).
+// Checks the header of an entry's file (if `verify` is set, all bytes of the
+// file). If the file is good, stores the compiler's version, and the key text,
+// which points into *mem (the caller frees it with base_free).
 CacheState cache_look(Cache *c, const char *name, bool verify, CachePart *text,
                       int *major, int *minor, void **mem);
 
 // Removes the least recently used entries until the remaining entries have at
-// most `keep` bytes. With keep = 0, also removes all other files of the cache
-// that no process uses. Returns the number of removed entries, and stores their
-// size in *bytes.
+// most `keep` bytes. With keep = 0, also removes lock files, temporary files
+// and records of compilers that no process uses. Returns the number of removed
+// entries, and stores their total size in *bytes.
 size_t cache_clear(Cache *c, size_t keep, size_t *bytes);
 size_t cache_cap(void);  // the maximum size of the user's own cache in bytes
 
 // Takes the lock of a key, which one process at a time can hold. Waits up to
 // two minutes, or until Ctrl-C. Returns a file descriptor for cache_unlock, or
-// -1 without a lock.
+// -1 if it did not get the lock.
 int cache_lock(Cache *c, const CacheKey *key);
 void cache_unlock(Cache *c, const CacheKey *key, int fd);
 

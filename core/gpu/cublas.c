@@ -1,5 +1,5 @@
-// Runs matrix products of cuBLAS and cublasLt: each is prepared once and run
-// many times.
+// Runs matrix products of cuBLAS and cublasLt. A product is prepared once and
+// can run many times.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/cublas.h"
 
@@ -69,7 +69,8 @@ static int data_type(DType t) {
   }
 }
 
-// Reports a product that the library does not support.
+// Stores in w that cuBLAS (if `lt` is set: cublasLt) does not support product
+// p. Returns false.
 static bool no_such(const BlasSpec *p, bool lt, Why *w) {
   char layout[] = {p->a_m ? 'n' : 't', p->b_n ? 't' : 'n', 0};
   const char *more = "";

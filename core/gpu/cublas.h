@@ -10,11 +10,11 @@ typedef struct BlasSpec {
   DType ta, tb, td;
   bool tf32;      // whether tensor cores round f32 operands to tf32
   bool m_major;   // whether M, not N, is contiguous in D
-  bool a_m, b_n;  // whether M is contiguous in A, and N in B, not K
+  bool a_m, b_n;  // whether M (not K) is contiguous in A, and N in B
   DevBuf *a, *b, *d;
-  // Only for cublasLt with 8-bit floats. scale_a, scale_b: one f32 scale factor
-  // of A and one of B, or NULL. fast_accum: selects an accumulation that is
-  // faster and less precise than f32.
+  // Only for cublasLt with 8-bit floats. scale_a, scale_b: the f32 scale
+  // factors of A and B, one each, or NULL. fast_accum: selects an accumulation
+  // that is faster and less precise than f32.
   DevBuf *scale_a, *scale_b;
   bool fast_accum;
   double alpha, beta;  // floats only
@@ -22,14 +22,14 @@ typedef struct BlasSpec {
   // D's type, or NULL; and a cublasLtEpilogue_t (0: none).
   DevBuf *bias;
   int epilogue;
-  // Number of products in a batch, and for each operand the distance in
-  // elements between consecutive matrices of the batch (0: all products use the
-  // same matrix).
+  // batches: number of products. step_*: for each operand, the distance in
+  // elements between the matrices of consecutive products (0: all products use
+  // the same matrix).
   int batches;
   int64_t step_a, step_b, step_d;
 } BlasSpec;
 
-// A product prepared with one algorithm. blas_gemm_run runs it n times.
+// A matrix product prepared with one algorithm. blas_gemm_run runs it n times.
 typedef struct BlasGemm {
   GpuOwned own;
   bool lt;
@@ -45,10 +45,11 @@ typedef struct BlasGemm {
 
 // Prepares a product with the default algorithm (cublasGemmEx).
 bool blas_gemm_new(BlasGemm *g, Gpu *gpu, const BlasSpec *spec, Why *w);
-// Functions for algorithms of cublasLt. blas_lt_algos writes at most max
-// algorithms that need no more than `workspace` bytes to algos, the one that
-// the heuristic prefers first. The buffers in spec may be NULL. blas_lt_about
-// describes an algorithm. blas_lt_new prepares a product with an algorithm.
+// Functions for algorithms of cublasLt. blas_lt_algos finds algorithms that
+// need at most `workspace` bytes. It writes at most `max` of them to `algos`,
+// in the order in which the library's heuristic prefers them, and returns their
+// number. The buffers in spec may be NULL. blas_lt_about describes an
+// algorithm. blas_lt_new prepares a product with an algorithm.
 int blas_lt_algos(Gpu *gpu, const BlasSpec *spec, size_t workspace,
                   cublasLtMatmulHeuristicResult_t *algos, int max, Why *w);
 typedef struct BlasAlgo {

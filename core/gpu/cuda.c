@@ -1,4 +1,5 @@
-// The CUDA driver: a GPU's context, streams, events, modules, launches.
+// Calls the CUDA driver: a GPU's context, streams, events, modules and
+// launches.
 #define _POSIX_C_SOURCE 200809L
 #include <pthread.h>
 #include <stdio.h>
@@ -39,8 +40,8 @@ static void forget(Gpu *g) {
   pool_forget(g);
 }
 
-// Destroys a context that an error made unusable, with all its objects. The
-// objects become closed, since g's epoch changes.
+// Destroys a context that an error made unusable, with all its objects.
+// Incrementing g's epoch marks the objects as closed.
 static void drop_context(Gpu *g) {
   g->nran = 0;
   forget(g);
@@ -174,7 +175,7 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
   return ok;
 }
 
-// ---- a context that a thread creates ----
+// ---- creating a context in a thread ----
 
 typedef struct GpuEarly {
   const CudaApi *api;
@@ -244,8 +245,9 @@ static CUresult retain(Gpu *g, CUcontext *c) {
   return r;
 }
 
-// Creates a context if g has none. After a kernel's error, many drivers create
-// no other context in this process and return the same error again.
+// Makes g's context current, and creates it if necessary. After a kernel's
+// error, many drivers cannot create another context in this process, and return
+// the same error again.
 bool gpu_use(Gpu *g, Why *w) {
   CUcontext c = NULL;
   // The context is current, unless another GPU was used in the meantime.
@@ -336,8 +338,8 @@ bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w) {
   return !g->capture || graph_takes(g->capture, s, w);
 }
 
-// Returns the smallest number, from 1 on, that no open stream of g has. Returns
-// 0 if all numbers are taken.
+// Returns the smallest stream number from 1 on that is free, or 0 if all
+// numbers are taken.
 static int free_number(const Gpu *g, Why *w) {
   enum { MOST = sizeof g->stream / sizeof *g->stream };
   int k = 1;
@@ -374,8 +376,8 @@ void gpustream_close(GpuStream *s) {
 
 void gpustream_end(GpuStream *s) {
   Gpu *g = s->own.gpu;
-  // A new stream may get the number of s, so the work of s must end first.
-  // Waits for the whole context, because the owner of a foreign stream may have
+  // A new stream may get the number of s, so the work of s must end first. For
+  // a foreign stream, waits for the whole context, because its owner may have
   // destroyed the stream.
   if (s->foreign) g->api->cuCtxSynchronize();
   else if (g->api->cuStreamQuery(s->s) != CUDA_SUCCESS)
@@ -405,8 +407,8 @@ bool gpustream_sync(GpuStream *s, Why *w) {
          gpu_use(g, w) && CU(cuStreamSynchronize, (s->s));
 }
 
-// Sets *out to whether work has completed, according to the result r of the
-// driver's query.
+// Sets *out to whether work has completed, given the result r of the driver's
+// query `what`.
 static bool done(Gpu *g, CUresult r, const char *what, bool *out, Why *w) {
   *out = r == CUDA_SUCCESS;
   return r == CUDA_ERROR_NOT_READY || gpu_check(g, r, what, w);
@@ -482,8 +484,8 @@ static int fn_attribute(const GpuFn *f, CUfunction_attribute a) {
   return v;
 }
 
-// Compiles PTX by the driver. The message of a failure has the first line of
-// the driver's log.
+// Compiles PTX by the driver. The message of a failure contains the first line
+// of the driver's log.
 static bool load_ptx(Gpu *g, CUmodule *mod, const char *ptx, int level,
                      Why *w) {
   char log[512] = "";
@@ -652,9 +654,8 @@ static bool refused(const GpuLaunch *l, CUresult r, bool ex, Why *w) {
                "runs at once\n  let each block do more", f->name,
                volume(l->grid), volume(l->block),
                l->smem + (unsigned)f->smem_static, f->own.gpu->name);
-  // The message begins with this kernel's name. After a sticky error it does
-  // not, because the message of gpu_check names all kernels that may have
-  // caused the error.
+  // Begin the message with this kernel's name, except after a sticky error: the
+  // message of gpu_check then names all kernels that may have caused it.
   bool one = !sticky(r);
   gpu_check(f->own.gpu, r, ex ? "cuLaunchKernelEx" : "cuLaunchKernel", &plain);
   return why(w, plain.kind, "%s%s%s", one ? f->name : "", one ? ": " : "",

@@ -4,9 +4,9 @@
 //
 // After an error that leaves the context unusable (such as an illegal address),
 // the context is destroyed and `epoch` is incremented. Objects of the old
-// context are then closed, and the next use creates a new context. The error of
-// a kernel is reported by a later call, whose message names the kernels that
-// may have caused it.
+// context are then closed, and the next use creates a new context. CUDA reports
+// the error of a kernel at a later call. The message of that call names the
+// kernels that may have caused the error.
 #ifndef CUTE_CUDA_H
 #define CUTE_CUDA_H
 
@@ -33,7 +33,7 @@ typedef struct Gpu {
   struct GpuEarly *early;  // thread that creates the first context, or NULL
   unsigned epoch;
   // Kernels that were launched since the host last waited for the whole GPU. If
-  // the driver reports an error, one of these kernels caused it.
+  // the driver reports a kernel's error, one of these kernels caused it.
   struct {
     // `at` is the script line of the first launch, or "" if the line is
     // unknown.
@@ -50,9 +50,10 @@ typedef struct Gpu {
                    struct Shared **shared, Why *w);
   void *allocator;
   bool captured;  // whether another library captures the current stream
-  // exported memory that other libraries gave back, or NULL
+  // list of lent memory blocks that other libraries have released, or NULL
   struct GpuReturns *returns;
-  size_t since;  // bytes requested since devlib_new last ran Lua's collector
+  // bytes requested since devlib_new last ran Lua's garbage collector
+  size_t since;
   struct GpuStream *stream[64];  // open streams by number
   const struct GpuStream *now;   // current stream, or NULL
   struct GpuGraph *capture;      // graph being captured, or NULL
@@ -70,9 +71,9 @@ typedef struct Gpu {
 bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds the driver and the device
 // Creates the context if necessary and makes it current.
 bool gpu_use(Gpu *g, Why *w);
-// Starts to create the first context in a thread, if it does not exist yet. The
-// next gpu_use waits for the thread. Creating a context takes the driver a few
-// tenths of a second, in which the caller can compile.
+// Starts a thread that creates the first context, unless the context exists.
+// The next gpu_use waits for the thread. The driver needs a few tenths of a
+// second for this, during which the caller can compile.
 void gpu_begin(Gpu *g);
 void gpu_close(Gpu *g);
 bool gpu_sync(Gpu *g, Why *w);
@@ -83,8 +84,8 @@ bool gpu_free_memory(Gpu *g, size_t *left, Why *w);
 void gpu_runs(Gpu *g, const char *who, const char *at, long times);
 bool gpu_ran(const Gpu *g, const char *who);
 
-// Common fields of all objects of a context. An object is closed by its owner,
-// or lost when its context ends.
+// Common fields of all objects of a context. An object is usable until its
+// owner closes it or its context is destroyed.
 typedef struct GpuOwned {
   Gpu *gpu;
   unsigned epoch;  // epoch of the GPU when the object was created
@@ -104,8 +105,7 @@ bool gpu_usable(const GpuOwned *o, const char *what, Why *w);
 typedef struct GpuStream {
   GpuOwned own;
   CUstream s;
-  // from 1 to 63: the bit that stands for the stream in sets of streams
-  // (GpuBlock)
+  // from 1 to 63: index of the stream's bit in sets of streams (GpuBlock)
   int number;
   bool foreign;  // whether another library owns the driver's stream
 } GpuStream;
@@ -119,8 +119,7 @@ void gpustream_close(GpuStream *s);
 bool gpustream_sync(GpuStream *s, Why *w);
 // Makes s wait for all work that was launched on `other` so far.
 bool gpustream_wait(GpuStream *s, GpuStream *other, Why *w);
-// Report whether all work on the stream, or all work before the event, has
-// completed.
+// Reports in *done whether all work on the stream has completed.
 bool gpustream_done(GpuStream *s, bool *done, Why *w);
 
 typedef struct GpuEvent {
@@ -153,7 +152,8 @@ typedef struct GpuFn {
 bool gpufn_load(GpuFn *f, Gpu *g, const void *cubin, const char *name,
                 int level, Why *w);
 void gpufn_close(GpuFn *f);
-// Finds a variable of the kernel's module: its address and its size in bytes.
+// Finds a variable of the kernel's module. Sets *ptr to its address and *bytes
+// to its size.
 bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
                     size_t *bytes, Why *w);
 // Returns the size of parameter k in bytes; 0: there is no parameter k; -1: the
@@ -161,8 +161,8 @@ bool gpufn_variable(const GpuFn *f, const char *name, uint64_t *ptr,
 // observe driver calls report any other k as an error.
 int gpufn_param(const GpuFn *f, int k);
 
-// A launch of kernel fn. `params` has a pointer to each argument of the kernel,
-// and ends with NULL. The arguments are in memory that lives as long as the
+// A launch of kernel fn. `params` points to the arguments of the kernel, one
+// pointer for each, and ends with NULL. The arguments must live as long as the
 // struct. `bufs` are the GPU buffers that the arguments point to.
 typedef struct GpuLaunch {
   GpuFn *fn;

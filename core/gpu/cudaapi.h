@@ -3,8 +3,8 @@
 //
 // If CUTE_TOOLKIT is defined, the types come from the toolkit's headers, which
 // must be included before. Assertions at the end of this file then compare its
-// tables and layouts with those headers. A spec compiles this file with
-// CUTE_TOOLKIT.
+// tables and struct layouts with those headers. A spec (test) compiles this
+// file with CUTE_TOOLKIT.
 #ifndef CUTE_CUDAAPI_H
 #define CUTE_CUDAAPI_H
 

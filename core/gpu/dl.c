@@ -44,8 +44,8 @@ bool dl_disabled(void) {
   return s && strcmp(s, "0") != 0;
 }
 
-// Writes the folder whose bin/ has the first python3 on PATH. Returns false if
-// there is none.
+// Finds the first python3 on PATH, and writes to `out` the folder that contains
+// its bin/. Returns false if there is none.
 static bool python_prefix(char *out, size_t size) {
   const char *path = env("PATH");
   while (path) {

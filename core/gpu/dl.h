@@ -19,9 +19,9 @@ const CublasLtApi *dl_cublaslt(Why *w);  // ERR_DRIVER
 bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 
 bool dl_cuda_open(void);  // reports whether the driver's library is open
-// Replaces the driver by a driver without a GPU (dry.h) for the rest of the
-// process. Returns false if the real driver is open. cuBLAS cannot be used with
-// this driver.
+// Replaces the driver by a substitute that needs no GPU (dry.h) for the rest of
+// the process. Returns false if the real driver is open. cuBLAS cannot be used
+// with this driver.
 bool dl_dry(int sm, int sms, int smem_kb, const char *name);
 bool dl_is_dry(void);
 
@@ -41,8 +41,9 @@ typedef struct DlSym {
 // reason of a failure.
 bool dl_table(void *lib, const char *path, const DlSym *syms, void *table,
               ErrKind kind, Why *w);
-// Stores in w the reason why no library was found, and returns false. what: the
-// functions of the library, in words. names: the file names of the library.
+// Stores in w the reason why no library was found, and returns false. `what`
+// names the library in the message. `names` lists the file names that were
+// tried.
 bool dl_not_found(const char *what, const char *names, ErrKind kind, Why *w);
 
 #endif

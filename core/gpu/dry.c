@@ -1,4 +1,5 @@
-// A driver without a GPU: handles are numbers, kernels do nothing.
+// A substitute for the CUDA driver (dry.h): handles are numbers, and kernels do
+// nothing.
 #define _GNU_SOURCE
 #include "gpu/dry.h"
 
@@ -20,7 +21,7 @@ static struct {
   int capturing;
   uintptr_t handles;  // number of handles that were created
   size_t held;        // bytes of device memory in use
-  long launches;  // number of launches, and of copies on the device
+  long launches;  // number of launches, plus that of copies within the device
   CUcontext current;
   Block *blocks;
   char name[100];
@@ -128,8 +129,8 @@ static CUresult upload_on(CUdeviceptr d, const void *s, size_t n, CUstream on) {
 static CUresult download_on(void *d, CUdeviceptr s, size_t n, CUstream on) {
   return (void)on, download(d, s, n);
 }
-// Carries out copies on the device of up to 16 MiB. Larger copies would take
-// too long in programs that measure copies.
+// Copies up to 16 MiB within the device's memory. Skips larger copies, which
+// would take too long in programs that measure copies.
 static CUresult copy_on(CUdeviceptr d, CUdeviceptr s, size_t n, CUstream on) {
   (void)on;
   dry.launches++;
@@ -145,8 +146,8 @@ static CUresult pin(void *p, size_t n, unsigned flags) {
 }
 static CUresult unpin(void *p) { return (void)p, CUDA_SUCCESS; }
 
-// Does nothing: a fill would occupy the memory that it fills, and no kernel
-// reads that memory.
+// Does nothing: a fill would make the host allocate the pages, and no kernel
+// reads them.
 static CUresult fill8(CUdeviceptr d, unsigned char v, size_t n, CUstream on) {
   return (void)d, (void)v, (void)n, (void)on, CUDA_SUCCESS;
 }
@@ -172,8 +173,8 @@ static CUresult wait_event(CUstream s, CUevent e, unsigned flags) {
   return (void)s, (void)e, (void)flags, CUDA_SUCCESS;
 }
 
-// Time advances by 10 milliseconds with each launch. Therefore loops that wait
-// until some GPU time has passed end soon.
+// Simulated time advances by 10 milliseconds with each launch. A script's loop
+// that waits until some GPU time has passed therefore ends soon.
 static CUresult new_event(CUevent *e, unsigned flags) {
   (void)flags;
   *e = calloc(1, sizeof(long));

@@ -88,7 +88,8 @@ bool graph_begin(GpuGraph *x, Gpu *g, const GpuStream *s, Why *w) {
   return true;
 }
 
-// Ends the capture, even if this fails, and stores the driver's graph in *out.
+// Stores the captured graph in *out. The capture has ended even if the function
+// fails.
 static bool finish(GpuGraph *x, CUgraph *out, Why *w) {
   Gpu *g = x->own.gpu;
   g->capture = NULL;

@@ -16,7 +16,8 @@ typedef struct GpuGraph {
   const GpuStream *on;  // stream being captured; NULL after the capture
   const GpuStream *before;  // g->now before the capture, restored after it
   GpuStream stream;     // stream to capture if the user names no stream
-  // List of blocks in `block` that were freed during the capture.
+  // List of those blocks in `block` that were freed during the capture and can
+  // be reused in it.
   GpuBlock *spare;
 } GpuGraph;
 
@@ -36,7 +37,7 @@ void graph_close(GpuGraph *x);
 bool graph_takes(GpuGraph *x, const GpuStream *s, Why *w);
 // Reports whether stream s is part of the graph.
 bool graph_has(const GpuGraph *x, const GpuStream *s);
-// Adds `who` ("kernel add") to the graph's name.
+// Adds launch `who` ("kernel add") to the graph's name.
 void graph_runs(GpuGraph *x, const char *who);
 bool graph_keeps(GpuGraph *x, GpuBlock *b, Why *w);
 // Returns the bytes of memory that the graph keeps.

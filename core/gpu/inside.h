@@ -16,19 +16,19 @@ bool gpu_check(Gpu *g, CUresult r, const char *what, Why *w);
 // Marks an object as closed. Returns false if the object is already closed, or
 // if its CUDA context was lost.
 bool gpu_disown(GpuOwned *o);
-// Checks that no graph is being captured, for an operation that waits for the
-// GPU and that `what` names.
+// Checks that no graph is being captured, because operation `what` waits for
+// the GPU.
 bool gpu_waits(const Gpu *g, const char *what, Why *w);
-// Stores the driver's stream for work on s in *out. Returns false if no work
-// can be launched on s.
+// Stores in *out the driver's handle of stream s (NULL: the current stream).
+// Returns false if no work can be launched on s.
 bool gpustream_of(Gpu *g, const GpuStream *s, CUstream *out, Why *w);
 // Waits for the work on stream s, then destroys the driver's stream.
 void gpustream_end(GpuStream *s);
 // Makes s wait for all work that was launched on `other` so far.
 bool gpustream_follow(Gpu *g, CUstream s, CUstream other, Why *w);
 
-// Free the records of the pool when its context is lost, or g is closed
-// (memory.c).
+// Free the pool's records: pool_forget after the context was lost, pool_close
+// when g is closed (memory.c).
 void pool_forget(Gpu *g);
 void pool_close(Gpu *g);
 

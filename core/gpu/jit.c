@@ -1,5 +1,5 @@
-// Compiles a job through the disk caches. Only one process at a time compiles
-// the same source.
+// Compiles CUDA C, or takes the result from the disk caches. Of several
+// processes with the same source, only one compiles it.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/jit.h"
 
@@ -35,11 +35,11 @@ static bool nvrtc_id(const char *arch, NvrtcId *id, Why *w) {
   return true;
 }
 
-// Writes the name of a file of the cache: "nvrtc-" and a hash of NVRTC's search
-// path and of the target `arch`. The file records the path, time, size and
-// version of the NVRTC library that the last such search found. While the
-// search path and the library file are unchanged, reading this file saves the
-// 0.1 s that opening the library takes.
+// Writes to `name` the name of a file in the cache: "nvrtc-" and a hash of
+// NVRTC's search path and of the target `arch`. The file records the path,
+// time, size and version of the NVRTC library that the last search found. If
+// the search path and the library are unchanged, this record saves the 0.1 s
+// that opening the library takes.
 static void memo_name(const char *arch, char name[40]) {
   uint64_t h = base_hash(nvrtc_fingerprint(), arch, strlen(arch));
   snprintf(name, 40, "nvrtc-%016llx", (unsigned long long)h);
@@ -80,8 +80,9 @@ static void memo_write(Cache *c, const char *arch, const NvrtcId *id) {
 // ---- key ----
 
 // Returns the cache key text: everything that the CUBIN depends on. Without
-// `id`, the text is the key in an image's cache, where the compiler does not
-// matter. The caller frees the text. Returns NULL if memory is exhausted.
+// `id`, the text is the key in a container image's cache, which does not depend
+// on the compiler. The caller frees the text. Returns NULL if memory is
+// exhausted.
 static char *key_text(const JitJob *job, const NvrtcId *id, size_t *n) {
   const char *name = job->name ? job->name : "";
   size_t size = strlen(job->source) + strlen(job->arch) + strlen(name) + 160;
@@ -130,9 +131,9 @@ static size_t text_n(const char *s, size_t n) {
   return n;
 }
 
-// Compiles a job. Passes the job's options to NVRTC, then cutelua's own
-// options. fewer: which of cutelua's options are passed: 0: all, 1: those that
-// do not need CUDA 12.9, 2: none.
+// Compiles a job. Passes cutelua's own options and the job's options to NVRTC.
+// `fewer` selects cutelua's options: 0: all, 1: those that do not need CUDA
+// 12.9, 2: none.
 static nvrtcResult run(const NvrtcApi *api, const JitJob *job, int fewer,
                        nvrtcProgram *p) {
   char arch[80];
@@ -303,9 +304,9 @@ static bool compile_once(Cache *c, const CacheKey *key, const NvrtcId *id,
   return ok;
 }
 
-// Looks a job up in the cache for the NVRTC `id`, and compiles it on a miss. If
-// `id` comes from a record (not `sure`), first compares `id` with the installed
-// NVRTC, and replaces `id` if they differ.
+// Looks a job up in the cache, with NVRTC `id` in the key, and compiles the job
+// on a miss. If `id` comes from a record (`sure` is false), first compares it
+// with the installed NVRTC, and replaces `id` if they differ.
 static bool with_id(Cache *c, NvrtcId *id, bool sure, const JitJob *job,
                     JitOut *out, Why *w) {
   NvrtcId real = *id;
@@ -351,8 +352,8 @@ static void clear(JitOut *out) {
   *out = (JitOut){.log = "", .cubin = "", .ptx = ""};
 }
 
-// Looks a job up in the image's cache. If the driver cannot load an entry's
-// code, the entry is treated as a miss.
+// Looks a job up in the container image's cache. Treats an entry as a miss if
+// the driver cannot load its code.
 static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
   size_t n;
   char *text = c->on ? key_text(job, NULL, &n) : NULL;
@@ -369,7 +370,7 @@ static bool with_image(Cache *c, const JitJob *job, JitOut *out) {
   return ok;
 }
 
-// Stores a result in the folder of an image's cache.
+// Stores a result in job->into, the folder of a container image's cache.
 static bool put_into(const JitJob *job, const JitOut *out, Why *w) {
   Cache c;
   size_t n;

@@ -13,7 +13,8 @@ typedef struct JitJob {
   const char *const *options;  // NVRTC options in addition to cutelua's own
   int noptions;
   bool no_cache;
-  // folder of an image's cache, to which the result is also written, or NULL
+  // folder of a container image's cache (cache.h), to which the result is also
+  // written, or NULL
   const char *into;
   // Message to print on stderr if a compilation takes longer than `patience`
   // seconds, or NULL.
@@ -26,12 +27,12 @@ typedef struct JitOut {
   // all messages in `log` name the file JitJob.name
   const char *log, *cubin, *ptx;
   size_t log_n, cubin_n, ptx_n;
-  bool cached, image;  // image: whether the result is from the image's cache
+  bool cached, image;  // image: whether it is from the container image's cache
   int major, minor;    // version of NVRTC
-  // For each problem, a message or "": the user's own cache does not work; the
-  // image's cache does not work; the driver may reject the code; a warning
-  // about the folder of the user's own cache. The warning is set even if the
-  // compilation failed.
+  // One message for each possible problem, or "": [0] the user's own cache does
+  // not work; [1] the image's cache does not work; [2] the driver may reject
+  // the code; [3] others could write to the folder of the user's own cache. [3]
+  // is set even if the compilation failed.
   char notes[4][480];
   void *mem[3];        // memory of log, cubin and ptx
 } JitOut;

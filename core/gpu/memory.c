@@ -21,15 +21,15 @@ static int logarithm(size_t n) {
   return k;
 }
 
-// Returns the set of streams whose earlier work may still use a free block,
-// with a bit for each stream's number. The set is empty if the host has waited
-// for the GPU since the block was freed.
+// Returns the set of streams (a bit for each stream's number) whose earlier
+// work may still use free block b. The set is empty if the host has waited for
+// the GPU since the block was freed.
 static uint64_t busy(const GpuBlock *b) {
   return b->syncs == b->gpu->syncs ? b->before : 0;
 }
 
 // Removes from a list the first block of n to n + n / 8 bytes, and returns it.
-// Skips blocks that a stream of the set `none` may still use.
+// Skips blocks that a stream in the set `none` may still use.
 static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
   for (; *at; at = &(*at)->next) {
     GpuBlock *b = *at;
@@ -41,8 +41,8 @@ static GpuBlock *take(GpuBlock **at, size_t n, uint64_t none) {
 }
 
 // Returns a free block of n bytes or a little more, or NULL. Skips blocks that
-// a stream of the set `none` may still use. During a capture, a spare block of
-// the graph is preferred.
+// a stream in the set `none` may still use. During a graph capture, prefers a
+// block that was freed in the same capture.
 static GpuBlock *find(Gpu *g, size_t n, uint64_t none) {
   GpuBlock *b = g->capture ? take(&g->capture->spare, n, 0) : NULL;
   for (int k = logarithm(n); !b && k <= logarithm(n + n / 8); k++)
@@ -108,12 +108,13 @@ void block_drop(GpuBlock *b) {
 
 // ---- memory that other libraries use ----
 
-// Blocks that other libraries have released, on any thread. The GPU and each
-// such library are owners; the last of them frees the struct.
+// Blocks of device memory that other libraries have released, on any host
+// thread. The Gpu object and each lent block hold a reference; the last one to
+// drop it frees the struct.
 typedef struct GpuReturns {
   pthread_mutex_t lock;
   int owners;
-  // whether the GPU was closed, so that its blocks no longer exist
+  // whether the Gpu object was closed, so that its blocks no longer exist
   bool closed;
   GpuBlock *list;
 } GpuReturns;
@@ -211,8 +212,8 @@ void pool_close(Gpu *g) {
   g->pool = NULL;
 }
 
-// No wait is needed before cuMemFree, because cuMemFree itself waits for work
-// that uses the block.
+// Needs no wait before cuMemFree, which itself waits for work that uses the
+// block.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
   *bytes = 0;
   if (!g->pool || !g->ctx) return true;
@@ -230,8 +231,8 @@ bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
 
 bool block_use(GpuBlock *b, const GpuStream *s, Why *w) {
   Gpu *g = b->gpu;
-  // The driver makes the default stream (NULL) wait for all other streams. For
-  // memory of another library, the user must order the work.
+  // The driver makes the default stream (NULL) wait for all other streams. Work
+  // on another library's memory is ordered by the user.
   if (!s || b->shared) return true;
   uint64_t bit = (uint64_t)1 << s->number;
   if (b->used & bit) return true;
@@ -330,8 +331,8 @@ static bool allocate_foreign(DevBuf *b, Gpu *g, DType t, size_t count,
   return false;
 }
 
-// Allocates a buffer of `count` elements. Takes no block from the pool that a
-// stream of the set `none` may still use.
+// Allocates a buffer of `count` elements. Skips blocks of the pool that a
+// stream in the set `none` may still use.
 static bool allocate(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t none,
                      Why *w) {
   size_t bytes;
@@ -376,16 +377,16 @@ bool devbuf_work(DevBuf *b, const GpuStream *s, Why *w) {
          (!g->capture || graph_keeps(g->capture, b->block, w));
 }
 
-// Checks that the buffer is usable and that the host may wait, for an operation
-// `what`.
+// Checks, before operation `what`, that the buffer is usable and that the host
+// may wait for the GPU.
 static bool usable(const DevBuf *b, const char *what, Why *w) {
   Gpu *g = b->own.gpu;
   return gpu_usable(&b->own, "device buffer", w) && gpu_waits(g, what, w) &&
          gpu_use(g, w);
 }
 
-// Checks that the buffer is usable on stream s, records the use, and stores the
-// driver's stream in *out.
+// Checks that the buffer is usable on stream s, records that s uses it, and
+// stores the driver's handle of s in *out.
 static bool ready(DevBuf *b, const GpuStream *s, CUstream *out, Why *w) {
   Gpu *g = b->own.gpu;
   return gpu_usable(&b->own, "device buffer", w) && gpu_use(g, w) &&

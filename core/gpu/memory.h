@@ -1,8 +1,8 @@
-// Device memory. A pool keeps blocks that were allocated by the driver.
-// Creating a buffer takes a block from the pool and closing it returns the
-// block, without a driver call. A new buffer may get a block that streams still
-// use. The first work of another stream on the buffer then waits for these
-// streams.
+// Device memory. A pool keeps blocks (ranges of device memory) that the driver
+// allocated. Creating a buffer takes a block from the pool, and closing the
+// buffer returns the block, without a driver call. A new buffer may get a block
+// that streams still use. The first work of another stream on the buffer then
+// waits for these streams.
 #ifndef CUTE_GPU_MEMORY_H
 #define CUTE_GPU_MEMORY_H
 
@@ -14,16 +14,16 @@ typedef struct GpuBlock {
   size_t bytes;
   Gpu *gpu;
   unsigned epoch;  // epoch of the GPU when the block was allocated
-  int refs;        // number of references, from a buffer and from graphs
+  int refs;        // number of references, by a buffer and by graphs
   struct GpuGraph *of;  // the graph that uses the block and is being captured,
                         // or NULL
   // Two sets of streams, with a bit for each stream's number. Streams in `used`
   // have used the block since it was last taken from the pool; streams in
-  // `before` used it before that. If g->syncs differs from `syncs`, the host
-  // has waited for the GPU in the meantime, and the work of `before` is done.
+  // `before` used it earlier. If g->syncs differs from `syncs`, the host has
+  // since waited for the GPU, and the work of the streams in `before` is done.
   uint64_t used, before;
   unsigned syncs;
-  // owners of the memory, if it is another library's, else NULL
+  // reference count of the memory if another library owns it, else NULL
   struct Shared *shared;
 } GpuBlock;
 
@@ -31,7 +31,8 @@ typedef struct GpuPool {
   GpuBlock *free[64];  // lists of free blocks, by log2 of their size
   size_t used, peak;   // bytes in use by buffers, and the maximum so far
   size_t held;         // bytes allocated from the driver
-  // Number of buffers that got a block from the pool, and from the driver.
+  // hits: number of buffers that got a block from the pool. misses: number of
+  // those that got one from the driver.
   size_t hits, misses;
 } GpuPool;
 
@@ -61,15 +62,15 @@ typedef struct DevBuf {
 bool devbuf_alloc(DevBuf *b, Gpu *g, DType t, size_t count, Why *w);
 bool devbuf_reuse(DevBuf *b, Gpu *g, DType t, size_t count);
 // Makes a buffer of count elements in memory at ptr that another library owns.
-// On success, the buffer becomes one of the owners in `shared`, in place of the
-// caller.
+// On success, the buffer takes over the caller's reference to `shared`.
 bool devbuf_foreign(DevBuf *b, Gpu *g, DType t, size_t count, uint64_t ptr,
                     struct Shared *shared, Why *w);
-// Adds an owner of the buffer's memory and returns the owners. The new owner
-// must call shared_drop, on any thread. Returns NULL if memory is exhausted.
+// Returns a new reference to the buffer's memory, for another library. The
+// owner of the reference must call shared_drop, from any host thread. Returns
+// NULL if host memory is exhausted.
 struct Shared *devbuf_share(DevBuf *b);
-// Allocates bytes for the next work on stream s. Chooses no block that another
-// stream may still use, so that the work need not wait.
+// Allocates bytes for the next work on stream s. Skips blocks that another
+// stream may still use, so that s need not wait for that stream.
 bool devbuf_scratch(DevBuf *b, Gpu *g, size_t bytes, const GpuStream *s,
                     Why *w);
 void devbuf_close(DevBuf *b);
@@ -97,7 +98,7 @@ bool devbuf_copy(DevBuf *b, size_t at, DevBuf *src, size_t from, size_t n,
 bool devbuf_fill(DevBuf *b, size_t at, size_t n, uint64_t bits, int size,
                  const GpuStream *s, Why *w);
 
-// Pins whole pages of host memory, so that the host need not wait for copies.
+// Pins whole pages of host memory, so that copies can be asynchronous.
 bool gpu_pin(Gpu *g, void *p, size_t bytes, Why *w);
 void gpu_unpin(Gpu *g, unsigned epoch, void *p);
 

@@ -55,9 +55,9 @@ static bool version_of_name(const char *path, const char *stem, int *major,
          sscanf(name + n, "%d.%d", major, minor) == 2;
 }
 
-// Reads the version from the name of the library's file or of its companion
-// libnvrtc-builtins, without opening the library. Returns false if no name
-// contains the version.
+// Reads the version from the name of the library's file, or from that of the
+// accompanying file libnvrtc-builtins, without opening the library. Returns
+// false if no name contains the version.
 static bool guess_version(Nvrtc *v) {
   char pattern[1100], *real = realpath(v->path, NULL);
   // CUDA 11.2 to 11.8 share one file name, which does not show the version.
@@ -170,9 +170,9 @@ static void add_loaders(void) {
   }
 }
 
-// Adds the library that CUTELUA_NVRTC names. It may name the library, or a
-// folder: one with the library, a toolkit, a Python environment, or the target
-// of `pip install --target`.
+// Adds the library that CUTELUA_NVRTC names. The variable may contain the path
+// of the library or of a folder: one with the library, a toolkit, a Python
+// environment, or the target of `pip install --target`.
 static void add_named(const char *named) {
   static const char *const below[] = {
     "", "/lib64", "/lib", "/nvidia/cu[0-9d]*/lib",
@@ -236,8 +236,8 @@ static bool knows(const Nvrtc *v, const char *arch) {
   return false;
 }
 
-// Returns true, and writes the reason to v->why, if a library's version is
-// known to be too new for the driver.
+// If a library's version is known to be too new for the driver, writes the
+// reason to v->why and returns true.
 static bool too_new(Nvrtc *v, int driver) {
   if (v->major == 0 || runs(driver, v->major)) return false;
   snprintf(v->why, sizeof v->why, "its code needs a driver for CUDA %d; this "
@@ -246,9 +246,8 @@ static bool too_new(Nvrtc *v, int driver) {
   return true;
 }
 
-// Opens the libraries from the newest on, until one can be used. Sorts the list
-// again, because a library whose name has the wrong version may turn out to be
-// older than the next library.
+// Opens the libraries, newest first, until one can be used. Sorts the list
+// again if an opened library has another version than its file name says.
 static Nvrtc *choose(const char *arch) {
   int driver = nvrtc_driver(), at = 0;
   Nvrtc *stranger = NULL, *last = NULL;
@@ -326,8 +325,8 @@ static uint64_t hash_stat(uint64_t h, const char *path) {
   return base_hash(h, t, sizeof t);
 }
 
-// The file contains the version of the driver's kernel module, so the driver
-// need not be opened.
+// Hashes the version of the driver's kernel module, which a file contains, so
+// that the driver need not be opened.
 static uint64_t hash_driver(uint64_t h) {
   char text[200];
   FILE *f = fopen("/proc/driver/nvidia/version", "re");

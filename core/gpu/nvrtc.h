@@ -4,8 +4,8 @@
 // dl_folders. CUTELUA_NVRTC, the path of a library or of a folder, replaces the
 // search. The newest library that the driver supports is used: a driver for
 // CUDA 13 loads the code of every NVRTC up to 13.x. Without a driver, the
-// newest is used. If a library does not know the target, as NVRTC 13 does not
-// know sm_70, the next one is used.
+// newest is used. If a library does not support the target, as NVRTC 13 does
+// not support sm_70, the next older one is used.
 #ifndef CUTE_NVRTC_H
 #define CUTE_NVRTC_H
 
@@ -16,9 +16,9 @@
 
 typedef struct Nvrtc {
   char path[1024];
-  // 0.0 until the library is open, unless the file's name contains the version
+  // version; 0.0 until the library is open, unless the file's name contains it
   int major, minor;
-  // Reason why the library is not used for a target that it knows, or "".
+  // Reason why the library is not used for a target that it supports, or "".
   char why[400];
   bool tried, open;  // tried: nvrtc_pick has tried to open the library
   void *lib;
@@ -28,15 +28,15 @@ typedef struct Nvrtc {
   int narchs, archs[NVRTC_ARCHS];
 } Nvrtc;
 
-// Returns the library that compiles for a target such as "sm_90a" (NULL: for
-// any target), or NULL with ERR_NONVRTC.
+// Returns the library to use for a target such as "sm_90a" (NULL: any target).
+// Returns NULL with ERR_NONVRTC if there is none.
 const Nvrtc *nvrtc_pick(const char *arch, Why *w);
 // Stores the libraries found, newest first, in list; returns their number.
 int nvrtc_list(const Nvrtc *list[], int most);
 // Returns the driver's version of CUDA, such as 13000, or 0 without a driver.
 int nvrtc_driver(void);
-// Reports whether the driver can load code of NVRTC `major`. If the driver is
-// not open, does not open it and returns true.
+// Reports whether the driver can load code that NVRTC version `major` compiled.
+// Never opens the driver; returns true if it is not open.
 bool nvrtc_loads(int major);
 
 // Returns a hash of everything that determines which libraries a search would

@@ -20,9 +20,9 @@ typedef struct Banks {
   int most;
 } Banks;
 
-// Adds a lane that accesses word `w` in bank `bank`. `word` has the first word
-// of each bank. The lanes that added further words of a bank form a linked list
-// (`next`). Returns the index of w among the bank's words.
+// Adds a lane that accesses word `w` in bank `bank`. Lanes that access further
+// words of a bank form a linked list (`next`). Returns the index of w among the
+// bank's words.
 static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   uint32_t bit = 1u << bank;
   if (!(k->seen & bit)) {
@@ -44,10 +44,10 @@ static inline int banks_add(Banks *k, int lane, uint32_t bank, uint32_t w) {
   return k->count[bank] - 1;
 }
 
-// Returns the passes of the lanes in `mask`, which form one group. so: the
-// passes of earlier groups, from which `turns` numbers passes. An access of 1
-// << shift bytes is aligned, and is treated as one word in a bank of that
-// width.
+// Returns the passes of the lanes in `mask`, which form one group. `so` has the
+// passes of earlier groups; `turns` numbers this group's passes after them. An
+// access of 1 << shift bytes is aligned, and is treated as one word in a bank
+// of that width.
 static inline int group_passes(int shift, const uint32_t *addr, uint32_t mask,
                                SimPasses so, SimTurns *turns) {
   Banks k;
@@ -86,8 +86,8 @@ static bool pairs_agree(const uint32_t *addr, uint32_t mask, int d) {
   return true;
 }
 
-// Returns p plus the passes of the lanes in `mask`. The hardware serves groups
-// of `lanes` lanes, one group after the other.
+// Returns p plus the passes of the lanes in `mask`. The hardware serves one
+// group of `lanes` adjacent lanes after the other.
 static SimPasses by_groups(int shift, const uint32_t *addr, uint32_t mask,
                            int lanes, SimPasses p, SimTurns *turns) {
   uint32_t one = lanes == 32 ? FULL : (1u << lanes) - 1;
@@ -162,7 +162,7 @@ static inline uint8_t keys_add(Keys *s, uint64_t key) {
 // Counts one pass for each distinct triple of source line, destination line,
 // and XOR of the chunk numbers of destination and source. A line has 128 bytes,
 // a chunk 16. The minimum (`least`) is one pass for each source line. If most
-// 32-byte source sectors are only half read, the minimum is one pass for eight
+// 32-byte source sectors are only half read, the minimum is one pass per eight
 // lanes, because another request may read the other halves.
 SimPasses access_cpasync_cg(const uint32_t dst[32], const uint64_t src[32],
                             uint32_t mask, SimTurns *turns) {

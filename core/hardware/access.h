@@ -3,15 +3,16 @@
 // Shared memory has 32 banks, which are 4 bytes wide. A pass (wavefront) serves
 // any number of lanes that access at most one word in each bank. Bank conflicts
 // are the passes beyond the minimum number for an access of that width. All
-// functions are pure. Addresses are bytes from a base aligned to 1024 (shared)
-// or 32 (global), and are aligned to the access width.
+// functions are pure. Addresses are byte offsets from a base that is aligned to
+// 1024 bytes (shared memory) or 32 bytes (global memory). Each is aligned to
+// the access width.
 #ifndef CUTE_HARDWARE_ACCESS_H
 #define CUTE_HARDWARE_ACCESS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// the last address pattern of an instruction, and its passes
+// The last address pattern of an instruction, and the result for this pattern.
 struct SimPattern {
   uint32_t mask;
   uint32_t rel[32];
@@ -30,8 +31,9 @@ typedef enum SimAccess {
   ACCESS_MATRIX   // ldmatrix, stmatrix
 } SimAccess;
 
-// For each lane: the number of its group, and of the pass that serves it, from
-// 0 on. Lanes of one group share a pass if they have no bank conflicts.
+// For each lane, counted from 0: the number of the lane's group, and the number
+// of the pass that serves the lane. Lanes of one group share a pass if they
+// have no bank conflicts.
 typedef struct SimTurns {
   uint8_t group[32], pass[32];
 } SimTurns;
@@ -49,7 +51,7 @@ SimPasses access_shared(SimAccess kind, int width,
                         SimTurns *turns);
 
 // Returns the passes of an ldmatrix or stmatrix of `num` matrices, transposed
-// or not. addr has the addresses of 8 * num rows.
+// or not. addr contains the addresses of the 8 * num matrix rows.
 SimPasses access_matrix(int num, const uint32_t *addr, SimTurns *turns);
 
 // Returns the passes of cp.async.cg, which copies 16 bytes for each lane.

@@ -1,6 +1,6 @@
-// Shared memory as the descriptors of MMAs specify it: operands in pieces of 16
-// bytes with swizzled addresses. wgmma and tcgen05.mma encode the swizzle
-// differently.
+// Finds operands in shared memory by the matrix descriptor of an MMA. An
+// operand consists of pieces of 16 bytes, whose addresses are swizzled. wgmma
+// and tcgen05.mma encode the swizzle differently.
 #ifndef CUTE_SIMDESCRIPTOR_H
 #define CUTE_SIMDESCRIPTOR_H
 
@@ -41,9 +41,9 @@ static inline uint32_t piece_of_row(const Place *p, uint32_t r, uint32_t c) {
                        r / group * p->stride + c * lead);
 }
 
-// Returns the address of the 16-byte piece of an MN-major operand that contains
-// the rows of group u in column k. A group has as many rows as a piece has
-// elements.
+// Returns the address of piece (u, k) of an MN-major operand. It contains the
+// elements of column k in the u-th group of rows; a group has as many rows as a
+// piece has elements.
 static inline uint32_t piece_of_column(const Place *p, uint32_t u, uint32_t k) {
   uint32_t group = p->by32 ? 4 : 8, at = k % group * p->w * PIECE;
   if (p->w > 1)
@@ -64,12 +64,11 @@ static inline void unpack_piece(uint8_t piece[PIECE], int bits) {
   }
 }
 
-// Type of functions that are called with the address of each piece of an
-// operand, in the order of a tile.
+// Callback of each_piece. `at` is the address of a piece.
 typedef void See(void *ud, uint32_t at);
 
-// Calls `see` for the pieces of rows first to first + rows - 1 of an operand
-// with k_of elements of `bytes` bytes along K.
+// Calls `see` for each piece of rows first to first + rows - 1 of an operand. A
+// row has k_of elements of `bytes` bytes along K.
 static inline void each_piece(const Place *p, bool mn_major, int k_of,
                               int bytes, int first, int rows, See *see,
                               void *ud) {

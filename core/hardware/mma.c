@@ -70,9 +70,9 @@ bool mma_known(const SimMma *m) {
 
 // ---- one element ----
 
-// Splits the operands of an fp8 mma.sync on Hopper. The compiler implements it
-// as two f16 MMAs, the first for k = 0,1,4,5,... and the second for the other
-// k. C is then added to their result.
+// Splits the operands of an fp8 mma.sync on Hopper. The compiler implements
+// this instruction as two f16 MMAs, the first for k = 0,1,4,5,... and the
+// second for the other k. C is then added to their result.
 static void emulated_operands(int k, const float *a, float *first,
                               float *second) {
   for (int i = 0; i < k; i++)
@@ -224,7 +224,8 @@ uint64_t mma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
 
 // ---- tiles ----
 
-// Orders the elements of n rows for the two sums of an fp8 mma.sync on Hopper.
+// Reorders each of n rows of A or B for an fp8 mma.sync on Hopper: first the
+// elements of its first sum (emulated_operands), then those of the second.
 static void emulated_rows(int n, int K, const float *from, float *to) {
   for (int i = 0; i < n; i++, from += K, to += K)
     emulated_operands(K, from, to, to + K / 2);

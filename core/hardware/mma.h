@@ -19,9 +19,9 @@ typedef enum SimMmaOp {
   MMA_AND   // b1: adds the population count of a & b
 } SimMmaOp;
 
-// The numeric description of an MMA instruction, which follows from an atom's
-// table row: {.a = at->a_type, .b = at->b_type, .c = at->d_type, .k = at->k,
-// ...}.
+// The numeric description of an MMA instruction. It follows from the row `at`
+// of the table of atoms: {.a = at->a_type, .b = at->b_type, .c = at->d_type, .k
+// = at->k, ...}.
 typedef struct SimMma {
   // operands: f16 bf16 tf32 e4m3 e5m2 e2m1 e2m3 e3m2 f32 f64, i8 u8 i4 u4, b1
   DType a, b;
@@ -46,10 +46,10 @@ bool mma_known(const SimMma *m);
 uint64_t mma_dot(const SimMma *m, const uint64_t *a, const uint64_t *b,
                  uint64_t c);
 
-// A sum with block scale factors, or with operands that a sparse A selects. The
-// sum has n products. Scale factor k of A and of B applies to products k * per
-// to k * per + per - 1. If per is 0, there are no scale factors. Scale factors
-// are raw codes of `type`.
+// A sum of n products, with block scale factors, or with operands that a sparse
+// A selects. Scale factor k of A and of B applies to products k * per to k *
+// per + per - 1. If per is 0, there are no scale factors. Scale factors are raw
+// codes of `type`.
 //
 // The arithmetic of these sums follows the published model MMA-Sim and was not
 // measured here. 8-bit kinds use the fused sum, with each product's exponent
@@ -78,10 +78,11 @@ void mma_tile(const SimMma *m, int M, int N, const float *A,
 
 // Functions for tiles of MMA_ROWS rows whose accumulators are arranged as in
 // the registers of m16n8 and of wgmma. mma_place returns the index of an
-// element. mma_rows and mma_columns prepare A and B from row-major elements: n
-// rows of A (missing rows are zeros), and n columns of D. Then mma_multiply
-// computes D, which must not be C. N is a multiple of MMA_COLUMNS. mma_multiply
-// returns whether an element of D is a NaN or an infinity.
+// element. mma_rows prepares A from n row-major rows; missing rows become
+// zeros. mma_columns prepares B from n row-major rows of B (N,K), for n columns
+// of D. Then mma_multiply computes D, which must not be C. N is a multiple of
+// MMA_COLUMNS. mma_multiply returns whether an element of D is a NaN or an
+// infinity.
 enum { MMA_ROWS = 16, MMA_COLUMNS = 8 };
 static inline int mma_place(int row, int column) {
   return column / 8 * 128 + (row / 8 * 2 + column % 2) * 32 + row % 8 * 4 +

@@ -35,8 +35,8 @@ SimRule mma_rule(const SimMma *m);
 // Computes D = A * B + C as mma_tile does, by rule r.
 void mma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
                  const float *B, const float *C, float *D);
-// Returns c plus the sum of a[i] * b[i] * 2^scale for i < n, added as one sum,
-// term by term (sum.c).
+// Returns c plus the sum of a[i] * b[i] * 2^scale for i < n. All terms are
+// truncated and added as one sum (mma.h).
 float mma_sum(const SimRule *r, int n, const float *a, const float *b,
               int scale, float c);
 
@@ -48,7 +48,7 @@ int mma_exponent(float x, int emin);
 float mma_scaled_sum(int n, const double *value, const int *exp, int f,
                      float c);
 
-// Returns the smallest exponent of a float format: the exponent of its
+// Returns the smallest exponent of float format t, which is also that of its
 // subnormal numbers.
 int mma_least_exponent(DType t);
 
@@ -74,9 +74,9 @@ typedef struct SimTileFns {
 } SimTileFns;
 extern const SimTileFns tile_base, tile_avx2, tile_avx512;
 
-// tile_known returns table number k of functions that the host's processor can
-// execute, the fastest first (0), or NULL if there are at most k tables.
-// tile_best returns the fastest table.
+// Tables of functions that the host's processor can execute, fastest first.
+// tile_known returns the table with index k, or NULL if there are at most k
+// tables. tile_best returns the fastest table.
 const SimTileFns *tile_known(int k);
 const SimTileFns *tile_best(void);
 

@@ -17,10 +17,10 @@
 // Exponents have a bias of 127, as in the bits of floats. They have 16 bits, so
 // that a lane holds the exponents of two products. Lanes whose e is outside
 // [E_LOW, E_HIGH] are computed again by mma_sum. Either f32 cannot represent
-// their products or results, or they have NaNs or infinities, whose exponent is
-// at least E_SPECIAL - E_ZERO. Products may underflow although e is in this
-// range. This is harmless, because they would be truncated to zero: 2^(e-F) is
-// at least 2^-125.
+// their products or results, or an operand is a NaN or an infinity, and e is at
+// least E_SPECIAL + E_ZERO. Products may underflow although e is in this range.
+// This is harmless, because they would be truncated to zero: 2^(e-F) is at
+// least 2^-125.
 
 #include <string.h>
 
@@ -127,8 +127,9 @@ INLINE void load_quads(VF *x, const float *A, int at, int n, int K) {
   memcpy(x, t, sizeof t);
 }
 
-// Writes a prepared A: for each group of rows, the K elements, each copied to
-// its row's four lanes, and K / 2 pairs of exponents.
+// Writes a prepared A. For each group of QUADS rows, writes a vector for each
+// k, in which the element of a row fills four lanes. Then writes K / 2 vectors
+// of pairs of exponents.
 INLINE void rows_body(const SimRule *r, int n, int K, const float *A,
                       float *to) {
   MI *e = (MI *)(void *)(to + MMA_ROWS * 4 * K);
@@ -183,11 +184,11 @@ INLINE void columns_body(const SimRule *r, int n, int K, const float *B,
 
 // ---- sums ----
 
-// TOGETHER vectors of D. a, ea: elements and exponents of these vectors' rows
-// in the prepared A, from the current product on. b, eb: the same for these
-// vectors' columns in the prepared B. K: the extent of K, which separates
-// groups in a and ea. row, column: the first row and column, which select scale
-// factors.
+// Operands of TOGETHER vectors of D. a, ea: elements and exponents of these
+// vectors' rows in the prepared A, from the current product on. b, eb: elements
+// and exponents of these vectors' columns in the prepared B. K: the extent of
+// K; the rows of vector i start at a[i * K] and ea[i * K / 2]. row, column: the
+// first row and column, which select scale factors.
 typedef struct Part {
   const MF *a;
   const MI *ea;
@@ -219,8 +220,8 @@ INLINE void largest(const Part *p, int n, VI *e) {
   }
 }
 
-// Sets each lane of up to 2^(x - 127), where x is the lane's `field` plus the
-// exponent of its scale factors.
+// Sets each lane of *up to the power 2^(x - 127), where x is the lane's `field`
+// plus the exponent of its scale factors.
 TARGET __attribute__((noinline)) static void scale_up(
   const SimRule *r, const Part *p, int i, const VI *field, VF *up) {
   for (int l = 0; l < LANES; l++) {
@@ -275,17 +276,18 @@ INLINE void round_sums(const SimRule *r, const VI *s, int n, const VF *down,
   round_wide(r, s, n, down, d);
 }
 
-// Sets the lanes of *odd in which vector code cannot compute the sum of c and
-// the products. e: the largest exponent of these terms. In lanes without
-// nonzero terms, e becomes E_LOW.
+// Sets in *odd the lanes in which vector code cannot compute the sum of c and
+// the products. *e is the largest exponent of these terms. In lanes without
+// nonzero terms, sets *e to E_LOW.
 INLINE void classify(const VF *c, VI *e, const VI *products, VI *odd) {
   VI none = NEGATIVE(*products - E_NONE) & NEGATIVE(((VI)*c & 0x7fffffff) - 1);
   *odd = (NEGATIVE(E_HIGH - *e) | NEGATIVE(*e - E_LOW)) & ~none;
   *e = (*e & ~none) | (none & E_LOW);
 }
 
-// Computes d again from the accumulators c with mma_sum, in the lanes of vector
-// i that are set in `odd`. Returns whether a result is a NaN or an infinity.
+// Computes d again from the accumulators c, by mma_sum, in those lanes of
+// vector i that are set in `odd`. Returns whether a result is a NaN or an
+// infinity.
 TARGET static bool mend(const SimRule *r, const Part *p, int i, int n,
                         const VF *c, VF *d, const VI *odd) {
   bool special = false;
@@ -358,8 +360,8 @@ INLINE bool sum_part(const SimRule *r, const Part *p, int n, VF *c) {
   return special;
 }
 
-// Returns the index of a vector's accumulators: half p of the columns, rows of
-// group g.
+// Returns the index of the accumulators of one vector: the rows of group g, and
+// the even (p = 0) or odd (p = 1) columns of a block.
 INLINE size_t accumulator(int p, int g) {
   int row = g * QUADS;
   return (size_t)((row / 8 * 2 + p) * 32 + row % 8 * 4);

@@ -53,7 +53,7 @@ bool ummamath_known(const SimUmma *u) {
 
 // ---- sums of mma.h ----
 
-// Minimum of e (mma.h) in sums of tf32 and bf16 products.
+// Minimum of the exponent e (mma.h) in sums of tf32 and bf16 products.
 enum { FLOOR = -133 };
 
 static SimRule rule_of(const SimUmma *u, int k) {
@@ -103,8 +103,8 @@ static void load_e2m1(const float *from, int rows, Rows *to) {
     }
 }
 
-// For one element of D in each lane. quad: sums of 4 products, in units of 1/4.
-// mask: bitwise ors of the masks of 16 products.
+// Sums for one element of D in each lane. quad: sums of 4 products, in units of
+// 1/4. mask: bitwise ORs of the masks of 16 products.
 typedef struct Sums { Lanes quad[QUADS], mask[GROUPS]; } Sums;
 
 // Adds the products of LANES rows of A and row l of B.
@@ -281,7 +281,7 @@ void ummamath_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at) {
   }
 }
 
-// Copies the elements of rows of B at the positions `at`.
+// Copies from each of `rows` rows of B the elements at positions `at`.
 static void select_elements(const SimUmma *u, const void *from, int rows,
                             const uint8_t *at, void *to) {
   size_t size = u->kind == UMMA_I8 ? sizeof(int16_t) : sizeof(float);
@@ -292,8 +292,9 @@ static void select_elements(const SimUmma *u, const void *from, int rows,
              (const char *)from + (size_t)(r * wide + at[i]) * size, size);
 }
 
-// Each row of a sparse A selects its own elements of B's rows. These elements
-// are the first operand of a dense product, and the row of A is the second.
+// Each row of a sparse A selects other elements of B's rows. For each row,
+// computes a dense product whose first operand is the selected elements, and
+// whose second operand is the row of A.
 static void sparse_tile(const SimUmma *u, const SimUmmaTile *t) {
   int k = umma_kind(u->kind)->k, wide = ummamath_k(u);
   size_t size = u->kind == UMMA_I8 ? sizeof(int16_t) : sizeof(float);

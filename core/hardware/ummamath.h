@@ -15,11 +15,10 @@
 // of a nonzero product, and E the exponent of C. The groups and C are truncated
 // toward zero to multiples of 2^q, and added exactly; the sum is truncated to
 // f32.
-// - If E >= R, q is E - 35. In this case, groups have 16 products with ue4m3,
-// too.
-// - Else q is S - 35. (R is at most S + 4.) With ue8m0, a group whose products
-//   all have exponents of at most E is truncated to a multiple of 2^(E-35) if
-//   this is larger than 2^q.
+// - If E >= R, q is E - 35. With ue4m3, groups then have 16 products as well.
+// - Otherwise q is S - 35. (R is at most S + 4.) With ue8m0, a group whose
+//   products all have exponents of at most E is truncated to a multiple of
+//   2^(E-35), if 2^(E-35) is larger than 2^q.
 // - If a result with ue8m0 is subnormal, the sum is computed again. It then
 //   omits groups whose scale factors are smaller than S and whose value is
 //   below 2^max(q,-174).
@@ -58,8 +57,8 @@ typedef struct SimUmmaTile {
   const void *a, *b;  // float (mma_widen); kind i8: int16_t
   const uint8_t *sfa, *sfb;  // scale factors (m,scales), (n,scales)
   const uint32_t *meta;      // sparse: (m,umma_metadata_words)
-  // C, which is replaced by D: float, of f16 values if D is f16; kind i8:
-  // int32_t
+  // C on entry, D on return. Elements are float (with f16 values if D is f16);
+  // kind i8: int32_t
   void *d;
 } SimUmmaTile;
 
@@ -67,8 +66,8 @@ typedef struct SimUmmaTile {
 // f16's 0x7fff).
 void ummamath_tile(const SimUmma *u, const SimUmmaTile *t);
 
-// Stores the positions along K of the elements that a row of a sparse A stores:
-// umma_kind(kind)->k positions, from the row's metadata.
+// Decodes the metadata of a row of a sparse A: writes to `at` the positions
+// along K of the umma_kind(kind)->k elements that the row stores.
 void ummamath_positions(UmmaKind kind, const uint32_t *meta, uint8_t *at);
 
 #endif

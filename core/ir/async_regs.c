@@ -8,9 +8,9 @@
 #include "atoms/atom.h"
 #include "ir/operands.h"
 
-// State of one register element. The age of a pending read or write is 0 if no
-// pending wgmma reads or writes the element. The age is 1 + n if a pending
-// wgmma does and n commit_groups followed this wgmma.
+// State of one register element. The ages `writes` and `reads` are 0 if no
+// pending wgmma writes or reads the element. Otherwise an age is 1 + the number
+// of commit_groups after that wgmma.
 typedef struct Cell {
   Ref by;          // wgmma that uses the element as accumulator or as A
   // last instruction that used the element since the last wgmma.fence
@@ -131,7 +131,8 @@ static bool writes_constant(Walk *w, Ref r, Ref mem) {
   return lo == hi;
 }
 
-// Reports whether operation `op` waits for the pending operation of a cell.
+// Reports whether `op`, such as wgmma.wait_group, waits for the operation that
+// is pending on cell c.
 static bool waits_for(const Walk *w, Op op, const Cell *c) {
   return agent_rows[op_agent((Op)ir_get(w->fn, c->by)->op)].done == op;
 }
@@ -170,8 +171,8 @@ static void use_operand(Walk *w, Ref r, const Operand *o) {
     use(w, r, o->ref, o->reg[k], o->bits, o->written);
 }
 
-// Reports whether two MMAs have different shapes. MMAs of one shape may use the
-// same accumulators without a wait between them.
+// Reports whether MMAs r and `by` have different shapes. MMAs of equal shapes
+// may use the same accumulators without a wait between them.
 static bool other_shape(const Walk *w, Ref r, Ref by) {
   const AtomMma *a = atom_mma((int)ir_get(w->fn, r)->imm);
   const AtomMma *b = atom_mma((int)ir_get(w->fn, by)->imm);

@@ -8,12 +8,12 @@
 
 #include "ir/ir.h"
 
-// Callback for each wait and each MMA or load that the wait may complete. The
-// same wait and MMA may be reported more than once.
+// Callback for each pair of a wait and an MMA or load that the wait may
+// complete. A pair may be reported more than once.
 typedef void FlightDone(void *ud, Ref wait, Ref of);
 
-// Walks all paths of fn. Returns the first misuse of registers in flight, or
-// one of kind FLIGHT_NONE. `done` may be NULL. Uses cx->scratch.
+// Walks all paths of fn. Returns the first misuse of registers in flight. If
+// there is none, its kind is FLIGHT_NONE. `done` may be NULL. Uses cx->scratch.
 Flight async_regs_run(Ctx *cx, const Fn *fn, FlightDone *done, void *ud);
 
 #endif

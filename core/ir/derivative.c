@@ -220,16 +220,16 @@ static Ref of_math(Chain *c, MathFn f, Ref a, Ref b, Ref y) {
   return product(c, slopes[f](c, a, y), da);
 }
 
-// Intrinsics, each with the function that computes the same result, except for
-// subnormals.
+// Pairs of an intrinsic and a math function that have the same results, except
+// for subnormals.
 static const struct { IntrinId intrin; MathFn f; } SAME[] = {
   {IN_EX2FTZ, MF_EX2APPROX}, {IN_LG2FTZ, MF_LG2APPROX},
   {IN_RCPFTZ, MF_RCPAPPROX}, {IN_SQRTFTZ, MF_SQRTAPPROX},
   {IN_RSQRTFTZ, MF_RSQRTAPPROX}, {IN_SINFTZ, MF_SINAPPROX},
   {IN_COSFTZ, MF_COSAPPROX}};
 
-// Reports whether an operand of i may depend on x. Elements of registers and
-// variables always may.
+// Reports whether an operand of i may depend on x. Registers and variables are
+// assumed to depend on it.
 static bool depends(Chain *c, const Ins *i) {
   Operand o;
   for (Operands w = operands_of(c->fn, i); operands_next(&w, &o);) {
@@ -261,9 +261,9 @@ static Ref of_mul(Chain *c, Ref r, const Ins *i) {
              product(c, i->a[0], derive(c, i->a[1])));
 }
 
-// With fmad, a product and a sum became one FMA. The product may have been x or
-// -x. In that case x is not an operand of the FMA. Therefore this function
-// computes the product again and compares the product with x.
+// The option fmad contracts a product and a sum into one FMA. If the product
+// was x or -x, then x is not an operand of the FMA. Therefore this function
+// computes the product again and compares it with x.
 static Ref of_fma(Chain *c, Ref r, const Ins *i) {
   Ref d = derive(c, i->a[2]), a = i->a[0];
   Ins first = *ir_get(c->fn, a);

@@ -5,17 +5,17 @@
 #include "ir/ir.h"
 
 // Emits the instructions that compute the derivative of y with respect to x,
-// and returns the derivative. x and y are floats. Values that do not depend on
-// x through floats (memory, integers, conditions) are treated as constants. At
-// a kink of min, max, abs and sel, the result is the derivative of the side
-// that the value takes. If an operation between x and y has no derivative here,
-// returns 0 and sets *op to its name.
+// and returns the derivative. x and y are floats. Dependences through memory,
+// integers and conditions are ignored, as if these were constants. For min,
+// max, abs and sel, the result is the derivative of the selected operand. If an
+// operation between x and y has no derivative here, returns 0 and sets *op to
+// its name.
 Ref ir_derivative(Ctx *cx, Fn *fn, Ref y, Ref x, const char **op);
 
-// Writes to `out` the loads of single elements of memory object mem on which
-// the value y depends, not counting addresses. The order of the loads depends
-// only on the expression of y. Returns the number of these loads. `out` has
-// room for `most` loads.
+// Finds the loads (OP_LD) of memory object mem on which the value y depends,
+// and writes them to `out`. Loads that y needs only for addresses do not count.
+// The order of the loads depends only on the expression of y. Returns the
+// number of these loads. `out` has room for `most` loads.
 uint32_t ir_loads(Ctx *cx, Fn *fn, Ref y, Ref mem, Ref *out, uint32_t most);
 
 #endif

@@ -149,7 +149,7 @@ static void put_imm(Dump *d, const Ins *i) {
       if (i->imm) PUT(d, " unroll %" PRId64, i->imm);
       break;
     case IMM_BARRIER:
-      // The barrier's number is a traced value, which an operand shows.
+      // If operand a[1] is present, it is the barrier's number.
       if (i->a[1]) break;
       PUT(d, " #%" PRId64, i->imm);
       break;

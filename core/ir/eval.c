@@ -75,8 +75,8 @@ static uint64_t int_op(Op op, DType t, uint64_t a, uint64_t b, uint64_t c) {
 
 // ---- floats ----
 
-// Minimum and maximum as in PTX: a number wins over a NaN (C's fmin may return
-// a signaling NaN), and -0 is less than +0.
+// Minimum and maximum as in PTX: if one operand is a NaN, the result is the
+// other (C's fmin may return a signaling NaN), and -0 is less than +0.
 static double min_of(double a, double b) {
   if (a == b) return signbit(a) ? a : b;
   if (isnan(a) || isnan(b)) return isnan(a) ? b : a;

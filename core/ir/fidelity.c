@@ -1,9 +1,9 @@
 // Fidelity of executed instructions (fidelity.h). A value may differ on a GPU
-// if an instruction of a bounded class computes the value, or if the value
-// depends on another value that may differ. The analysis follows dependences
-// through values, variables, registers and memory, regardless of order. A
-// memory object is treated as one unit. An access at an address outside of
-// arguments may be to any global memory.
+// if its instruction guarantees only an error bound, or if the value depends on
+// another value that may differ. The analysis follows dependences through
+// values, variables, registers and memory, regardless of order. A memory object
+// is treated as one unit. An access at a computed address may be to any global
+// memory.
 #include "ir/fidelity.h"
 
 #include <string.h>
@@ -63,7 +63,8 @@ static Fidelity intrin_class(const Ins *i) {
   return soft_fidelity((SoftOp)soft_unpack(intrin_imm(i->imm)).op);
 }
 
-// Returns the class of an instruction's operation, disregarding Fn.loose.
+// Returns the fidelity of instruction i by the tables. Entries of Fn.loose for
+// i are ignored.
 static Fidelity class_of(const Fn *fn, const Ins *i) {
   Fidelity f = (Fidelity)op_rows[i->op].fidelity;
   if (f != FI_ROW) return f;
@@ -93,8 +94,8 @@ static Agreement agreement(Fidelity f, int sm) {
 
 // ---- contraction ----
 
-// Returns the instruction that computes the float r, without the negations and
-// bitcasts after it.
+// Returns the instruction that computes the float r. Skips later negations,
+// bitcasts and integer conversions.
 static Ref computed(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -127,25 +128,25 @@ static Part part_of(const Ins *i) {
 typedef struct Search {
   const Fn *fn;
   Faith *of;
-  // for each instruction, and for each object of Fn.mem: the instruction that
-  // makes its value inexact; 0: the value is exact
+  // from: for each instruction, the instruction that makes its value inexact;
+  // object: the same for the contents of each object of Fn.mem; 0: exact
   Ref *from, *object;
-  // for each instruction: whether it is a product that the GPU may contract to
-  // an FMA with a sum
+  // for each instruction: whether it is a product that ptxas may contract with
+  // a sum to an FMA
   uint8_t *product;
   bool changed;
 } Search;
 
-// Reports whether r is a product that the GPU may contract to an FMA with a
-// sum, or a variable that was set to such a product.
+// Reports whether r is a product that ptxas may contract with a sum to an FMA,
+// or a variable that was set to such a product.
 static bool is_product(const Search *s, Ref r) {
   r = computed(s->fn, r);
   const Ins *i = ir_get(s->fn, r);
   return s->product[i->op == OP_VGET ? i->a[0] : r];
 }
 
-// Marks each sum that the GPU may contract: neither the sum nor its term, a
-// product, has the suffix .rn.
+// Marks each sum that ptxas may contract with a product to an FMA, because
+// neither the sum nor the product has the suffix .rn.
 static void find_contractions(Search *s) {
   const Fn *fn = s->fn;
   for (size_t k = 0; k < fn->loose.n; k++) {
@@ -207,8 +208,8 @@ static void store(Search *s, Ref object, Ref from) {
       set(s, &s->object[k], from);
 }
 
-// Returns the origin of the value or contents of operand o of instruction i:
-// the instruction that made the value inexact, or 0 if the value is exact.
+// Returns the instruction that made the value or the contents of operand o
+// inexact, or 0 if they are exact. o is an operand of i.
 static Ref origin(const Search *s, const Ins *i, const Operand *o) {
   switch ((OperandKind)o->kind) {
     case OPERAND_VALUE: case OPERAND_PRED: case OPERAND_LANES:
@@ -231,8 +232,8 @@ static void write_operand(Search *s, const Operand *o, Ref from) {
   else store(s, o->ref, from);
 }
 
-// Returns the origin of inexact values in shared memory, for an operation that
-// reads shared memory through descriptors; 0: all values are exact.
+// Returns an instruction that made a value in shared memory inexact, or 0. An
+// operation that reads through descriptors may read any shared memory.
 static Ref any_shared(const Search *s) {
   for (size_t k = 0; k < s->fn->mem.n; k++)
     if (s->fn->mem.p[k].space == SP_SMEM && s->object[k]) return s->object[k];
@@ -257,8 +258,8 @@ static void flow(Search *s, Ref r) {
 
 // ---- uses ----
 
-// Returns how an instruction uses the operand. Returns REACH_NONE if the
-// operand affects only the rounding of results.
+// Returns how instruction i uses operand o. Returns REACH_NONE if a small
+// difference in o changes only the rounding of results.
 static Reach use_of(const Ins *i, const Operand *o) {
   bool opens = op_effect((Op)i->op) & EF_OPENS;
   bool address = o->role == ROLE_AT || o->role == ROLE_ADDRESS;

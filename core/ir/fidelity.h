@@ -1,15 +1,16 @@
-// Reports for executed instructions whether a GPU computes the same bits, and
-// where values that may differ reach control flow, addresses or
-// synchronization.
+// Reports for executed instructions whether a GPU computes the same bits as the
+// simulator. Also reports where values that may differ reach control flow,
+// addresses or synchronization.
 #ifndef CUTE_IRFIDELITY_H
 #define CUTE_IRFIDELITY_H
 
 #include "ir/ir.h"
 
-// How a value on a GPU compares with the simulator's value, in the order of the
-// constants: equal bits; equal bits in measurements on an H100 and H200; a
-// difference within a bound; an equal value, but the simulator orders memory
-// more weakly.
+// How a value on a GPU compares with the simulator's value.
+// - EXACT: equal bits.
+// - SM90: equal bits in measurements on an H100 and H200.
+// - BOUND: a difference within a bound.
+// - TIMING: an equal value, but the simulator orders memory more weakly.
 typedef enum Agreement {
   AGREE_EXACT, AGREE_SM90, AGREE_BOUND, AGREE_TIMING, AGREE_COUNT
 } Agreement;
@@ -17,14 +18,14 @@ const char *agreement_name(Agreement a);
 const char *fidelity_name(Fidelity f);
 const char *fidelity_text(Fidelity f);
 
-// Uses of a value by which a small difference can change more than the rounding
-// of results.
+// Uses of a value in which a small difference can change more than the rounding
+// of results, such as an address or a branch.
 typedef enum Reach {
   REACH_NONE, REACH_CONTROL, REACH_ADDRESS, REACH_SYNC, REACH_CHOICE
 } Reach;
 const char *reach_name(Reach r);
 
-// The result for one instruction.
+// Fidelity of one instruction.
 typedef struct Faith {
   uint64_t count;   // number of times that warps executed the instruction
   Fidelity how;

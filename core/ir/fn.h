@@ -48,9 +48,8 @@ typedef enum Lifetime {
 } Lifetime;
 
 // ME(ID, "granule"): the memories that contain objects, and the unit in which
-// the simulator records accesses. NONE: objects of the host. Code that finds
-// the byte or the granule of an address is a switch with a case for each
-// memory.
+// the simulator records accesses. NONE: objects of the host. Code that computes
+// the byte or the granule of an address has a case for each memory.
 #define MEMORIES(ME) \
   ME(NONE, "") ME(GLOBAL, "the kernel's narrowest access to the argument") \
   ME(SHARED, "the kernel's narrowest access to shared memory") \
@@ -63,9 +62,9 @@ typedef enum Memory {
 } Memory;
 
 // SP(ID, "name", "word", OP, MEMORY, LIFETIME, "elements"): memory spaces.
-// Reports use "word". Operation OP declares an object of the space, which is in
-// MEMORY; NOP: the space exists on the host only. docs/ir.md shows the last
-// column: how an offset becomes an address.
+// Reports use "word". Operation OP declares an object of the space, and the
+// object is in MEMORY. If OP is NOP, the space exists on the host only. The
+// last column, for docs/ir.md, states how an offset becomes an address.
 #define SPACES(SP) \
   SP(HOST, "host", "host", NOP, NONE, NONE, "") \
   SP(GMEM, "gmem", "global", GMEM, GLOBAL, LAUNCH, \
@@ -93,8 +92,8 @@ typedef struct SpaceRow {
 } SpaceRow;
 extern const SpaceRow space_rows[];
 
-// A memory object of `count` elements. count = -1: the number is unknown, and
-// only the buffer of the argument limits accesses.
+// A memory object of `count` elements. If count is -1, the number is unknown,
+// and accesses may reach the whole buffer of the argument.
 typedef struct Mem {
   Ref ref;
   Space space;
@@ -105,11 +104,11 @@ typedef struct Mem {
   int64_t offset;
   int32_t arg;  // SP_GMEM, SP_TMAP: argument's index into Fn.arg, or NO_ARG
   uint32_t name;     // index into Fn.text; 0: none
-  // For reports: index into Fn.text of a description: of the layout or, for an
-  // SP_TMAP, of the box.
+  // index into Fn.text of a description for reports: of the layout or, for
+  // SP_TMAP, of the box
   uint32_t layout;
-  // index into Fn.text of the first other layout that views the object from its
-  // first element; 0: none
+  // index into Fn.text of the layout of the first view that starts at the
+  // object's first element and has another layout; 0: none
   uint32_t view;
   int8_t swizzle[3]; // swizzle of the layout: b, m, s; 0 0 0: none
   bool views;        // whether views of the object differ in swizzle
@@ -136,12 +135,13 @@ static inline bool mem_is_global(const Mem *m) {
 static inline bool mem_is_shared(const Mem *m) {
   return mem_memory(m) == MEMORY_SHARED;
 }
-// Reports whether the launch's caller sees the contents of an object.
+// Reports whether the contents of an object outlive the launch.
 static inline bool mem_outlives(const Mem *m) {
   return space_rows[m->space].lifetime == LIFETIME_LAUNCH;
 }
 
-// Mem.arg of memory that no argument contains: the kernel computes its address
+// Mem.arg of memory whose address the kernel computes, so that it belongs to no
+// argument
 enum { NO_ARG = -1 };
 
 // Operations PICK and PUT use select instructions for up to this many
@@ -174,14 +174,15 @@ typedef struct Assumed {
   Fact was;
 } Assumed;
 
-// An assertion that the simulator checks at instruction `at` if `when` is true:
-// lo <= v <= hi, v < `limit` if there is a limit, and div divides v.
+// An assertion that the simulator checks at instruction `at` if `when` is true.
+// It asserts that lo <= v <= hi, that v < `limit` if there is a limit, and that
+// div divides v.
 // - Assertions for the modes of one coordinate of mem are consecutive entries.
 // - An entry with a note is not an assertion: it marks the beginning (lo is 1)
 //   or the end (lo is 0) of a named range of the script.
-// - Entries with a rule are the shapes and strides of three layouts, number by
-//   number (layout/traced.c). A number is lo if it is static. If it is traced,
-//   v is its value and lo is its encoding as a Dim.
+// - Entries with a rule list the shapes and strides of three layouts, one
+//   number per entry (layout/traced.c). If the number is static, it is lo. If
+//   it is traced, v is its value and lo its encoding as a Dim.
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
   Ref mem;  // the accessed object; 0: cute.assume made the assertion
@@ -223,8 +224,8 @@ typedef struct Index {
   size_t n, cap;          // n: used slots; cap: all slots, a power of 2
 } Index;
 
-// A note that instruction `at` is less exact than the row of its operation in
-// ops.h states. The reason is the PTX text from which `at` was translated.
+// Records that instruction `at` is less exact than its row in ops.h states,
+// because of the PTX text from which it was translated.
 typedef struct Loose {
   Ref at;
   Fidelity how;
@@ -240,7 +241,8 @@ typedef struct Fn {
   // 0: none; -1: ptxas chooses a number
   int32_t registers;
   bool fmad, fastmath;    // float options (fast.c)
-  bool tell;  // whether to print to standard error how passes change the code
+  // whether to print to standard error how options replace operations (fast.c)
+  bool tell;
   VEC(Ins) ins;           // instructions; ins.p[0] is a NOP
   // fact.p[k]: known range and divisor of the value of ins.p[k]
   VEC(Fact) fact;
@@ -256,7 +258,7 @@ typedef struct Fn {
   // reports
   Flight flight;
   // for kernels in PTX: whether the warps of a warpgroup may execute different
-  // setmaxnreg instructions with equal numbers
+  // setmaxnreg instructions with equal register counts
   bool setmaxnreg_alike;
   int64_t smem_bytes;     // bytes of dynamic shared memory that objects use
   // whether the instructions that are being appended serve only assertions
@@ -266,7 +268,8 @@ typedef struct Fn {
   bool wide;
   // State that only tracing uses.
   uint32_t at;            // src index of new instructions
-  VEC(Ref) region;        // heads of the open regions, outermost first
+  // instructions that opened the open regions, outermost first
+  VEC(Ref) region;
   // serial number of each instruction's region, parallel to ins
   VEC(uint32_t) scope;
   uint32_t scopes;        // serial number of the newest region

@@ -77,7 +77,7 @@ static Fact fact_mod(DType t, Fact a, Fact b) {
   return f;
 }
 
-// Returns a mask of all bits that a value in [0, hi] may have.
+// Returns a mask of all bits that may be set in a value from 0 to hi.
 static int64_t mask_of(int64_t hi) {
   uint64_t m = (uint64_t)hi;
   for (int s = 1; s < 64; s *= 2) m |= m >> s;
@@ -103,8 +103,9 @@ static Fact fact_bits(DType t, Op op, Fact a, Fact b) {
   int64_t z = za < zb ? za : zb;
   if (a.lo < 0 || b.lo < 0)
     return (Fact){dtype_least(t), dtype_most(t), z};
-  // OR and XOR do not change an operand's bits above the highest bit that the
-  // other operand may have. These bits of a.hi or b.hi bound the result.
+  // OR and XOR do not change the bits of an operand above the highest bit that
+  // may be set in the other operand. Therefore a.hi | mb and b.hi | ma bound
+  // the result.
   int64_t ma = mask_of(a.hi), mb = mask_of(b.hi);
   int64_t most = (a.hi | mb) < (b.hi | ma) ? a.hi | mb : b.hi | ma;
   return (Fact){0, most, z};
@@ -189,7 +190,7 @@ Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v) {
   return ir_cons(cx, fn, i, fact_const(v));
 }
 
-// Every NaN becomes the NaN that the emitter writes for constants.
+// Replaces each NaN by the NaN that the emitter writes for constants.
 Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
   if (t == DT_F64 && isnan(v)) v = bits_double(INT64_MAX);
   Ins i = {.op = OP_CONST, .type = (uint8_t)t,
@@ -290,8 +291,8 @@ static bool exact(const Fn *fn, Ref r) {
 
 static bool divides(int64_t c, int64_t div) { return div % c == 0; }
 
-// Reports whether (a + b) / c equals a / c, because a is a multiple of a step
-// that divides c, and b is in [0, step).
+// Reports whether (a + b) / c equals a / c for all values. This holds if a is a
+// multiple of a step that divides c, and b is in [0, step).
 static bool below_step(const Fn *fn, Ref a, Ref b, int64_t c) {
   Fact f = ir_fact(fn, b);
   int64_t step = base_gcd(ir_fact(fn, a).div, c);
@@ -329,9 +330,9 @@ static Ref sum_of(Ctx *cx, Fn *fn, const Ref *x, int n, Ref more) {
   return n ? ir_op2(cx, fn, OP_ADD, r, more) : r;
 }
 
-// Simplifies x / c or x % c where x is a sum of multiples of c and other terms,
-// and the sum of the other terms is in [0, c). Returns 0 if x is not such a
-// sum.
+// Simplifies x / c or x % c. x must be a sum of multiples of c and other terms,
+// and the sum of the other terms must be in [0, c). Returns 0 if x is not such
+// a sum.
 static Ref fold_terms(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   Terms t = {0};
   DType type = ir_type(fn, x);
@@ -434,9 +435,9 @@ static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   return 0;
 }
 
-// Reports whether (x ^ c) + b equals (x + b) ^ c for the instruction x ^ c,
-// because b has no bits at or below the highest bit of c. Offsets in a swizzled
-// tile can then share one sum and differ by XORs with constants.
+// Reports whether instruction x is y ^ c, and (y ^ c) + b equals (y + b) ^ c,
+// because b is a multiple of a power of two above c. Offsets in a swizzled tile
+// can then share one sum and differ by XORs with constants.
 static bool leaves_sum(const Fn *fn, Ins x, Ref b) {
   int64_t c;
   return x.op == OP_XOR && ir_const(fn, x.a[1], &c) && c >= 0 &&
@@ -713,7 +714,7 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
   DType s = ir_type(fn, a);
   if (s == t) return a;
   bool byte = (s == DT_U8 && dtype_bits(t) < 8) ||
-              // A float narrower than a byte is in the low bits of a byte.
+              // A float narrower than a byte occupies the low bits of a u8.
               (t == DT_U8 && dtype_bits(s) < 8);
   if (dtype_bits(s) != dtype_bits(t) && !byte)
     ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",

@@ -13,9 +13,8 @@ Ref ir_cons(Ctx *cx, Fn *fn, Ins ins, Fact fact);
 // are appended.
 void ir_use(Ctx *cx, const Fn *fn, Ref r);
 
-// ---- fast.c ----
-// Return the replacement of `a op b` or f(a, b) under the kernel's options fmad
-// and fastmath, or 0 if the operation is not replaced.
+// ---- fast.c ---- Return the value that replaces `a op b` or f(a, b) under the
+// kernel's options fmad and fastmath, or 0 if they keep the operation.
 Ref irfast_op2(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);
 Ref irfast_math(Ctx *cx, Fn *fn, MathFn f, Ref a, Ref b);
 
@@ -24,8 +23,8 @@ Fact fold_full(DType t);  // returns the range of type t
 Fact fold_counter(const Fn *fn, Ref lo, Ref hi, Ref step);
 Fact fact_const(int64_t v);
 Fact fact_join(Fact a, Fact b);      // returns the fact that both a and b imply
-// Returns fact_join(a, b), but sets each bound that differs from a's bound to
-// infinity.
+// Returns fact_join(a, b), except that each bound that differs from a's bound
+// becomes infinite.
 Fact fact_widen(Fact a, Fact b);
 bool fact_within(Fact a, Fact b);    // reports whether a implies b
 

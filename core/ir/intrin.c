@@ -65,8 +65,9 @@ bool intrin_fits(IntrinId id, const DType *t, int n, bool exact) {
   for (int k = 0; k < n; k++) {
     DType want = intrin_operand(id, k);
     if (t[k] == DT_NONE || t[k] == want) continue;
-    // Only the first operand must have the type that the row specifies. The
-    // other operands, such as positions, masks and lanes, are converted.
+    // Only the first operand must have the type that the row specifies. Other
+    // operands that are integers, such as positions, masks and lanes, are
+    // converted.
     if (k > 0 && want == DT_U32 && dtype_is_int(t[k])) continue;
     if (exact || !same_register(t[k], want)) return false;
   }
@@ -158,7 +159,7 @@ static uint64_t pick(uint64_t a, uint64_t b, bool max, bool nan, bool abs) {
   bool nb = (b & 0x7fffffffu) > 0x7f800000u;
   if ((na && nb) || (nan && (na || nb))) return 0x7fffffffu;
   if (na || nb) return (na ? b : a) | sign;
-  // integers that sort like the floats, with -0 before +0
+  // integers in the order of the floats, with -0 before +0
   int64_t x = a >> 31 ? -(int64_t)(a & 0x7fffffffu) - 1 : (int64_t)a;
   int64_t y = b >> 31 ? -(int64_t)(b & 0x7fffffffu) - 1 : (int64_t)b;
   return ((x < y) == max ? b : a) | sign;
@@ -350,8 +351,9 @@ static uint64_t compute(IntrinId id, int64_t imm, uint64_t a, uint64_t b,
 #define NOT_M NOT_K
     INTRINS(IN)
 #undef IN
-      break;  // The results of the other intrinsics depend on more than their
-              // operands.
+      // Other intrinsics have no value here, because it depends on more than
+      // their operands.
+      break;
   }
   return 0;
 }

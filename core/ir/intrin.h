@@ -16,7 +16,7 @@
 //   A  reads the state of the thread, warp or GPU, each lane alone
 //   M  lanes act together: the last operand is the mask of these lanes
 // fidelity: a row of base/fidelity.h; ROW: as the row of base/soft.h says. sm:
-// the first architecture that supports it. text: a C expression with $0 $1 $2
+// the first architecture with the intrinsic. text: a C expression with $0 $1 $2
 // for the operands; or one PTX instruction
 //   (or a block in braces) with %0 for the result and %1 .. for the operands;
 //   or only the instruction's mnemonic if the operands follow in order.
@@ -128,11 +128,11 @@
   IN(E2M1F16, "cvt.f16x2.e2m1x2", "=:u", P, EXACT, 0, \
      "e2m1x2_to_f16x2($0)") \
   /* scalar operations of kernels read from PTX; immediate: Soft (base/soft.h).
-     The PTX is compiled, so they have no text. */ \
+     They need no text: ptxas reads the source. */ \
   IN(SOFT, "ptx", "u:uuu", P, ROW, 0, "") \
   IN(SOFT64, "ptx64", "U:UUU", P, ROW, 0, "") \
-  /* Two f32 in 64 bits; the immediate: SoftRound, + INTRIN_FTZ. ptxas 13.0 \
-     contracts a product, also fma with -0, with the sum that reads it, in \
+  /* Two f32 in 64 bits; immediate: SoftRound, + INTRIN_FTZ. ptxas 13.0 \
+     contracts a product (or an fma with -0) with the sum that reads it, in \
      spite of .rn (findings/ptxas_f32x2_contraction.sh). The `or` between \
      them prevents that, and costs no instruction. */ \
   IN(ADDF322, "add.f32x2", "=:UU", P, EXACT, 100, \
@@ -143,7 +143,7 @@
      "mul$m.f32x2 %0, %1, %2; or.b64 %0, %0, 0;") \
   IN(FMAF322, "fma.f32x2", "=:UUU", P, EXACT, 100, \
      "fma$m.f32x2 %0, %1, %2, %3; or.b64 %0, %0, 0;") \
-  /* from CLCTRY's response (two halves): whether a cluster was canceled, and \
+  /* read CLCTRY's response (two halves): whether a cluster was canceled, and \
      the coordinates of its first CTA */ \
   IN(CLCVALID, "clc.is_canceled", "u:UU", P, EXACT, 100, \
      "{.reg .pred p; .reg .b128 h; mov.b128 h, {%1, %2}; " \
@@ -321,17 +321,18 @@ static inline bool intrin_is_shuffle(IntrinId id) {
 static inline bool intrin_shuffles(const Ins *i) {
   return i->op == OP_ASK && intrin_is_shuffle(intrin_id(i->imm));
 }
-// For an instruction i that combines a value with its shuffle: returns the
-// operand that is the shuffle, and stores the value in *of. Returns 0 for other
-// instructions.
+// If instruction i combines a value with a shuffle of that value, returns the
+// operand that is the shuffle, and stores the value in *of. Otherwise returns
+// 0.
 Ref intrin_shuffled(const Fn *fn, const Ins *i, Ref *of);
 static inline ShuffleKind intrin_shuffle(IntrinId id) {
   return (ShuffleKind)((id - IN_SHUFIDX) / (IN_SHUFUP - IN_SHUFIDX));
 }
 static inline int intrin_clamp(int64_t imm) { return (int)(imm & 31); }
 static inline int intrin_segment(int64_t imm) { return (int)(imm >> 8 & 31); }
-// Finds the lane from which lane l reads in a shuffle with operand b. Returns
-// false if l may not read that lane; the shuffle then returns l's own value.
+// Sets *from to the lane from which lane l reads in a shuffle. b is the
+// shuffle's lane or distance. Returns false if l may not read that lane; the
+// shuffle then returns l's own value.
 bool intrin_source(ShuffleKind kind, int64_t imm, int l, int b, int *from);
 
 #endif

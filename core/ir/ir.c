@@ -225,8 +225,8 @@ static void cons_put(Fn *fn, Ref r) {
   fn->ncons++;
 }
 
-// Removes instructions that are no longer visible from the hash table of pure
-// instructions, and enlarges the table if needed.
+// Rebuilds the hash table of pure instructions without those that are no longer
+// visible. Enlarges the table if needed.
 static void cons_rehash(Ctx *cx, Fn *fn) {
   size_t live = 0;
   for (size_t r = 1; r < fn->ins.n; r++)
@@ -413,8 +413,8 @@ void ir_claim(Ctx *cx, Fn *fn, Claim c) {
   vec_push(cx, fn->claim, c);
 }
 
-// Restores the facts of instructions below `end` that were narrowed, except for
-// the first n entries of `assumed`.
+// Removes all entries of `assumed` but the first n, newest first, and restores
+// the old facts of those instructions that precede `end`.
 static void take_back(Fn *fn, size_t n, Ref end) {
   while (fn->assumed.n > n) {
     const Assumed *a = &fn->assumed.p[--fn->assumed.n];

@@ -22,8 +22,8 @@ static inline Fn *ir_fn(const Ctx *cx) {
 // Work.
 static inline void ir_trace(Ctx *cx, Fn *fn) { cx->work->fn = fn; }
 
-// Suspends tracing: until ir_back, operations compute on the host. An error
-// also calls ir_back.
+// Suspends tracing until ir_back: operations then compute on the host. If an
+// error is raised, ir_back is called, too.
 static inline void ir_aside(Ctx *cx) {
   cx->work->aside = cx->work->fn;
   cx->work->fn = NULL;
@@ -45,7 +45,8 @@ void ir_clear(Fn *fn);
 uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);
 const char *ir_str(const Fn *fn, uint32_t text);
 void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line);
-// Gives value r the name of the script's variable unless r has a name.
+// Sets the name of value r to `name`, that of a script's variable, unless r has
+// a name.
 void ir_name(Ctx *cx, Fn *fn, Ref r, const char *name);
 
 Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v);
@@ -75,8 +76,8 @@ Ref ir_at_address(Ctx *cx, Fn *fn, Mem m, Ref address);
 // The tensor map has the boxes of the argument `map`. If `map` is 0, the boxes
 // and the address of the tensor are unknown.
 Ref ir_map_at(Ctx *cx, Fn *fn, Ref object, Ref offset, Ref map);
-// Computes `a op b` for indices: converts the operands to a common integer type
-// (i64 if either operand is i64).
+// Computes `a op b` for indices. Converts the operands to a common integer
+// type, which is i64 if either operand is i64.
 Ref ir_index(Ctx *cx, Fn *fn, Op op, Ref a, Ref b);
 
 // Regions: ir_open appends ins (FOR, LOOP, ONCE or IF) and enters its region.
@@ -111,8 +112,8 @@ IrMark ir_mark(const Fn *fn);
 // nothing, if fn no longer contains the mark's position.
 bool ir_rollback(Fn *fn, IrMark m);
 // Returns a hash of the instructions appended since mark m, without names and
-// lines. If two traces of a loop body from the same mark have equal hashes,
-// they are treated as equal.
+// lines. The tracer treats two traces of a loop body as equal if their hashes
+// are equal.
 uint64_t ir_digest(const Fn *fn, IrMark m);
 
 // ---- inspection ----
@@ -169,8 +170,8 @@ Ref ir_region_end(const Fn *fn, Ref r);
 // ir_loop_around returns the innermost loop that contains r, or 0.
 Ref ir_region_around(const Fn *fn, Ref r);
 Ref ir_loop_around(const Fn *fn, Ref r);
-// Returns how many named barriers a block uses, as ptxas counts: 1 + the
-// highest number, or 16 if a number is not constant.
+// Returns how many named barriers a block uses, as ptxas counts them: 1 + the
+// highest barrier number, or 16 if a number is not constant.
 enum { MOST_BARRIERS = 16 };
 int ir_barriers(const Fn *fn);
 

@@ -55,7 +55,8 @@ CONSECUTIVE(3, SR_CLUSTERID_X, SR_CLUSTERID_Z);
 CONSECUTIVE(3, SR_NCLUSTERID_X, SR_NCLUSTERID_Z);
 CONSECUTIVE(3, SR_CLUSTER_CTAID_X, SR_CLUSTER_CTAID_Z);
 CONSECUTIVE(3, SR_CLUSTER_NCTAID_X, SR_CLUSTER_NCTAID_Z);
-// The rows of lanes and blocks come first, the rows of clusters last.
+// The rows that describe lanes and blocks come first, those that describe
+// clusters last.
 CONSECUTIVE(13, 0, SR_LANE);
 CONSECUTIVE(14, SR_CLUSTERID_X, SR_COUNT - 1);
 typedef struct SRegRow {
@@ -87,7 +88,8 @@ typedef enum AtomicKind {
   AT_COUNT
 } AtomicKind;
 CONSECUTIVE(3, AT_AND, AT_XOR);
-// The rows of exchanges and counters, which allow other types, come last.
+// The rows of exchanges and counters come last, because they allow other types
+// than the rows above.
 CONSECUTIVE(4, AT_EXCH, AT_COUNT - 1);
 typedef struct AtomicRow {
   const char *name, *cuda;
@@ -132,16 +134,17 @@ const FenceRow *fence_row(FenceKind k);
 // Reports whether a fence orders memory among threads, as opposed to proxies.
 static inline bool fence_is_order(FenceKind k) { return k <= FE_SYS; }
 
-// Return the enumerator of the row with this name, or the enumeration's COUNT
-// if no row has it.
+// Return the enumerator whose row has this name, or the enumeration's COUNT if
+// there is no such row.
 SReg sreg_find(const char *name);
 AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
-// Hints of a memory access. Ins.flags of LD, ST, ATOMIC and MBAR* has a field
-// of 3 bits for each hint. COPY and CPASYNC have only the field of PREFETCH. An
-// access without hints has 0 in all fields. HV(ID, "name", "PTX"): a value of a
-// hint, numbered from 1. HF(ID, shift, "name", values): a hint and its field.
+// Hints of a memory access. For LD, ST, ATOMIC and MBAR*, Ins.flags has a field
+// of 3 bits for each kind of hint. COPY and CPASYNC have only the field of
+// PREFETCH. An access without hints has 0 in all fields. HV(ID, "name", "PTX"):
+// a value of a hint, numbered from 1. HF(ID, shift, "name", values): a hint and
+// its field.
 #define HINT_COPS(HV) /* cache operator */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
@@ -192,8 +195,8 @@ typedef enum HintId {
 typedef struct HintField {
   const char *name;
   unsigned shift;
-  // Texts of the values. The first value, 0, has two empty texts. The name
-  // after the last value is NULL.
+  // Texts of the values. Value 0 has empty texts. The entry after the last
+  // value has a NULL name.
   struct { const char *name, *ptx; } value[8];
 } HintField;
 const HintField *hint_field(HintId f);
@@ -203,8 +206,8 @@ static inline unsigned hint_get(unsigned flags, HintId f) {
 // Other bits of Ins.flags. For MBAR* they are in the COP field.
 // - MBF_ARRIVE: MBARTX also arrives.
 // - MBF_TEST: MBARTRY does not block.
-// - MBF_NOINC: MBARCPASYNC does not add its arrival to those expected in the
-//   phase, because the count of the mbarrier includes it.
+// - MBF_NOINC: MBARCPASYNC does not increment the expected arrivals of the
+//   phase, because the mbarrier's initial count includes its arrival.
 // - CLF_RELAXED: CLUSTERARRIVE has no memory order.
 // - CLF_UNALIGNED: CLUSTERARRIVE or CLUSTERWAIT need not be executed by the
 //   whole warp.

@@ -30,7 +30,7 @@ static bool may_be(const Fn *fn, const bool *is, Ref r) {
   return is[r] || i->op == OP_LD || i->op == OP_PICK;
 }
 
-// Reports whether an operation may have a token among its value operands.
+// Reports whether an operation is allowed to have a token as a value operand.
 static bool keeps(Op op) {
   return op == OP_SEL || op == OP_VAR || op == OP_VSET || op == OP_MBARWAIT ||
          op == OP_MBARTRY || op == OP_ST || op == OP_FILL || op == OP_PUT ||

@@ -11,14 +11,14 @@
 
 // ---- operands that rows of other tables specify ----
 
-// The operands of instructions whose row in ops.h has the letter `=`.
+// Operand lists for instructions whose row in ops.h has the letter `=`.
 typedef enum RowShape {
   EACH1, EACH2, EACH3, MASK1, MASK2, MASK3,    // values, a mask of lanes
   // MMAs, by their number of operands
   MMA1, MMA2, MMA3, MMA4, MMA5, MMA6, MMA7,
   WG, WG_SMEM_A, WG_SPARSE, WG_SPARSE_SMEM_A,
-  // tcgen05.mma: TC + 1 if A is in shared memory + 2 with scale factors + 4 if
-  // A is sparse
+  // tcgen05.mma: TC, + 1 if A is in shared memory, + 2 with scale factors, + 4
+  // if A is sparse
   TC, TC_SMEM_A, TC_SCALED, TC_SCALED_SMEM_A, TC_SPARSE, TC_SPARSE_SMEM_A,
   TC_SCALED_SPARSE, TC_SCALED_SPARSE_SMEM_A,
   LDSM, STSM, MOVM, TMEM_LOAD, TMEM_STORE, NOTHING, ROW_SHAPES
@@ -146,7 +146,7 @@ static const Form letters['x' + 1] = {
   ['W'] = {.kind = OPERAND_RUN, .space = SP_RMEM, .written = true},
 };
 
-// Reads a role and its colon, if *s starts with one.
+// If *s starts with a role and a colon, reads both.
 static uint8_t read_role(const char **s) {
   size_t n = strcspn(*s, ": ");
   if ((*s)[n] != ':') return ROLE_NONE;
@@ -239,7 +239,7 @@ static void take_run(Operands *w, Operand *o) {
   w->reg += (uint32_t)o->n;
 }
 
-// Reports whether the list that form f describes has unread operands.
+// Reports whether operands remain unread in the list that form f describes.
 static bool listed(const Operands *w, const Form *f) {
   return w->list < (f->written ? w->i->flags : w->i->nx);
 }

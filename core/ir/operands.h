@@ -3,10 +3,11 @@
 // this iterator.
 //
 // Encoding of operands in an Ins: A value is one Ref. Elements of memory are
-// two Refs (object, offset). A run of registers is one Ref (the object) and
-// numbers in Fn.reg. The first three Refs are in Ins.a[], the others in
-// Fn.ext.p[ext..]; a list is entirely in Fn.ext. The numbers of all runs are
-// consecutive from Fn.reg.p[reg].
+// two Refs (object, offset). A run of registers is one Ref (the object) and a
+// list of register numbers. The first three Refs are in Ins.a[], the others in
+// Fn.ext from index Ins.ext. If an operation has a list of operands, all Refs
+// are in Fn.ext. The register numbers of all runs are stored one after another
+// in Fn.reg, from index Ins.reg.
 #ifndef CUTE_OPERANDS_H
 #define CUTE_OPERANDS_H
 
@@ -27,7 +28,7 @@ typedef enum OperandKind {
 
 typedef struct Operand {
   uint8_t kind;         // the OperandKind
-  // MEM, RUN: the Space that the op requires; SP_HOST: any space
+  // MEM, RUN: the memory space that the op requires; SP_HOST: any
   uint8_t space;
   bool read, written;   // VAR, MEM, MAP, RUN: how the op accesses the operand
   uint8_t role;         // the Role, or ROLE_NONE
@@ -46,8 +47,8 @@ typedef struct Operands {
   const Ins *i;
   // the shape (operands.c) of the operands of i's operation
   const struct OpShape *shape;
-  int k;                // number of operands of the shape that were read
-  // ref: number of Refs read so far. list: number of Refs of lists read so far.
+  int k;                // number of operands read so far, not counting lists
+  // ref: number of Refs read so far. list: number of Refs read from lists.
   uint32_t ref, list;
   uint32_t reg;         // number of register numbers that were read
   int run;              // number of runs that were read
@@ -70,12 +71,12 @@ int operand_refs(const Fn *fn, const Ins *i, Role role, Ref r[OPERANDS]);
 bool operand_has(Op op, Role role);
 // Reports whether an operand is global memory or the tensor of a tensor map.
 bool operand_is_global(const Fn *fn, const Operand *o);
-// Returns the values in the list of an op, which follows the list of variables
-// if there is one. Sets *n to the number of values.
+// Returns the values of i's operand list (`v*` in ops.h), and sets *n to their
+// number. If the op also lists variables, the values follow them.
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);
-// Sets *from and *end to the range of elements that a MEM operand, or register
-// number k of a run, accesses in its register object. Returns false if the
-// elements are not known.
+// Finds the elements of a register object that operand o accesses (if o is a
+// run: that register k of the run is). Sets *from and *end to their range.
+// Returns false if they are not known.
 bool operand_range(const Fn *fn, const Operand *o, int k, int64_t *from,
                       int64_t *end);
 // Reports whether two runs consist of the same registers.

@@ -63,8 +63,8 @@
 //   OBJECT  declares a memory object
 //   VAR     declares, reads or sets variables
 //   REGS    reads and writes the registers among its operands
-//   MEMORY  reads and writes its operands at once
-//   MEET    MEMORY at a point where lanes or threads meet: no memory access
+//   MEMORY  reads and writes its operands before the thread continues
+//   MEET    MEMORY that also synchronizes lanes or threads: no memory access
 //           moves past it
 //   ASYNC(AGENT)  MEMORY that completes later: the thread starts it, and an
 //           agent carries it out (AGENTS in rows.h); nothing moves past it
@@ -215,7 +215,7 @@ DO(CPCOMMIT, "cp.async.commit", "", NONE, NONE, NONE, ORDER, LANE, EXACT, NONE,
    CPCOMMIT, NEVER)
 DO(CPWAIT, "cp.async.wait", "", GROUPS, NONE, NONE, ORDER, LANE, EXACT, NONE,
    CPWAIT, NEVER)
-// Instructions of atoms: operands D A B C ..., or destination and source.
+// MMA and copy atoms: operands D A B C ..., or destination and source.
 DO(MMA, "mma", "=", MMA, NONE, NONE, REGS, ROW, ROW, ROW, MMA, NEVER)
 DO(MATRIX, "matrix", "=", COPY, NONE, NONE, MEET, FULL, EXACT, ROW, MATRIX,
    NEVER)  // ldmatrix, stmatrix
@@ -229,11 +229,10 @@ DO(WGCOMMIT, "wgmma.commit_group", "", NONE, NONE, NONE, ORDER, FULL, EXACT,
    WGMMA, WGCOMMIT, NEVER)
 DO(WGWAIT, "wgmma.wait_group", "", GROUPS, NONE, NONE, ORDER, FULL, EXACT,
    WGMMA, WGWAIT, NEVER)
-// Tensor memory (TMEM) of the CTA: 128 lanes of 512 columns of 32 bits. A u32
-// is an address in tensor memory: lane << 16 | column. The tcgen05 operations
-// are carried out by an agent of the CTA, except allocation, fences and waits.
-// An object of tensor memory at an address. Element k of type T is at address +
-// k * bits of T / 32.
+// An object of tensor memory at an address. The CTA's tensor memory (TMEM) has
+// 128 lanes of 512 columns of 32 bits. An address is a u32: lane << 16 |
+// column. Element k of type T is at address + k * (bits of T) / 32. The tcgen05
+// operations execute asynchronously, except allocation, fences and waits.
 OP(TMEM, "tmem", "address:v", MEM, NONE, ANY, OBJECT, LANE, EXACT, TCGEN05,
    NONE, NEVER)
 // Allocates columns for the CTA, and stores the address of the first column.
@@ -260,7 +259,7 @@ DO(TCSHIFT, "tcgen05.shift", "address:v", NONE, TCGEN05, NONE, ASYNC(TCMMA),
 // CTAs of the cluster at whose mbarriers it arrives (default: this CTA).
 DO(TCCOMMIT, "tcgen05.commit", "bar:b mask:v?", NONE, TCGEN05, NONE, MEET,
    LANE, EXACT, TCGEN05, SHARED, ALWAYS)
-// Copies of a warp between its 32 lanes of tensor memory and registers.
+// Copies by a warp between registers and the warp's 32 lanes of tensor memory.
 DO(TCLD, "tcgen05.ld", "=", COPY, NONE, NONE, ASYNC(TCLD), FULL, EXACT,
    TCGEN05, CONTROL, NEVER)
 DO(TCST, "tcgen05.st", "=", COPY, NONE, NONE, ASYNC(TCST), FULL, EXACT,
@@ -309,8 +308,8 @@ DO(MBARINVAL, "mbarrier.inval", "bar:b", NONE, MBAR, NONE, MEET, LANE, EXACT,
 // Arrives when the thread's earlier cp.async copies have completed.
 DO(MBARCPASYNC, "cp.async.mbarrier.arrive", "bar:b", NONE, MBAR, NONE, MEET,
    LANE, EXACT, MBARRIER, CPARRIVE, ALWAYS)
-// Stores 1, 2 or 4 values to shared memory of the CTA of the cluster that
-// `rank` names, at the address that `dst` has in this CTA. An mbarrier of that
+// Stores 1, 2 or 4 values to the shared memory of the cluster's CTA number
+// `rank`, at the address that `dst` has in this CTA. An mbarrier of the other
 // CTA counts the bytes.
 DO(STASYNC, "st.async", "dst:w.s bar:b rank:v value:v value:v?3", BITS, NONE,
    NONE, ASYNC(STASYNC), LANE, EXACT, CLUSTER, SEND, NEVER)
@@ -345,18 +344,18 @@ DO(BULKLOAD, "bulk.load", "dst:w.s src:r.g bar:b mask:v? policy:v?", BITS, BULK,
    NONE, ASYNC(BULKLOAD), LANE, EXACT, TMA, BULKLOAD, NEVER)
 DO(BULKSTORE, "bulk.store", "dst:w.g src:r.s policy:v?", BITS, BULK, NONE,
    ASYNC(BULKSTORE), LANE, ROW, TMA, BULKSTORE, NEVER)
-// Copies to shared memory of the CTA whose rank is the last operand. An
-// mbarrier of that CTA counts the bytes.
+// Copies from this CTA's shared memory to that of the cluster's CTA number
+// `rank`. An mbarrier of the other CTA counts the bytes.
 DO(BULKSEND, "bulk.send", "dst:w.s src:r.s bar:b rank:v", BITS, BULK, NONE,
    ASYNC(BULKLOAD), LANE, EXACT, TMA, BULKLOAD, NEVER)
-// Requests the cancellation of a cluster of the grid that has not started. This
+// Requests the cancellation of a cluster that has not started. The requesting
 // cluster may then do the canceled cluster's work. The response of 16 bytes
-// arrives at the same address in each CTA of this cluster, and each CTA's
-// mbarrier counts the bytes. The intrinsics clc.* read a response.
+// arrives at the same address in each CTA of the requesting cluster, and each
+// CTA's mbarrier counts the bytes. The intrinsics clc.* read a response.
 DO(CLCTRY, "clc.try_cancel", "dst:w.s bar:b", BITS, BULK, NONE,
    ASYNC(BULKLOAD), LANE, EXACT, CLC, BULKLOAD, NEVER)
-// BULKCOMMIT makes a group of a thread's stores. BULKWAIT waits until at most
-// imm groups are pending.
+// BULKCOMMIT makes a group of the thread's earlier stores. BULKWAIT waits until
+// at most imm groups are pending.
 DO(BULKCOMMIT, "bulk.commit", "", NONE, NONE, NONE, ORDER, LANE, EXACT, TMA,
    BULKCOMMIT, NEVER)
 DO(BULKWAIT, "bulk.wait", "", GROUPS, READ, NONE, ORDER, LANE, EXACT, TMA,

@@ -64,10 +64,11 @@ typedef enum Role {
 const char *role_name(Role r);
 bool role_synchronizes(Role r);
 
-// AG(ID, "name", proxy, OP): agents, which carry out the operations with the
-// effect ASYNC(ID). Operation OP waits until these operations are complete, or
-// makes an mbarrier count them. proxy: whether the agent accesses global and
-// shared memory through the async proxy, and not as threads do.
+// AG(ID, "name", proxy, OP): agents: hardware that executes asynchronous
+// operations (those with the effect ASYNC(ID) in ops.h). Operation OP waits
+// until these operations are complete, or makes an mbarrier count them. proxy:
+// whether the agent accesses global and shared memory through the async proxy,
+// not the generic proxy.
 #define AGENTS(AG) \
   AG(NONE, "", false, NOP) \
   AG(CPASYNC, "cp.async", false, CPWAIT) \
@@ -97,7 +98,7 @@ extern const AgentRow agent_rows[AGENT_COUNT];
 typedef enum Who {
   WHO_LANE = 1, WHO_MASK, WHO_WARP, WHO_FULL, WHO_ROW, WHO_TEXT
 } Who;
-// The values are in order of the number of threads.
+// From WHO_LANE to WHO_FULL, the number of threads increases.
 CONSECUTIVE(4, WHO_LANE, WHO_FULL);
 CONSECUTIVE(2, WHO_MASK, WHO_WARP);
 typedef enum Rule {
@@ -163,17 +164,17 @@ static inline OpClass op_class(Op op) { return (OpClass)op_rows[op].class; }
 static inline Agent op_agent(Op op) { return (Agent)op_rows[op].agent; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // returns a name such as "lane"
-// Reports whether threads wait for groups of the agent's operations, and not at
-// an mbarrier or for all operations.
+// Reports whether threads wait for this agent's operations by groups, as with
+// wait_group. They wait for other agents at an mbarrier or for all operations.
 static inline bool agent_groups(Agent a) {
   return op_rows[agent_rows[a].done].imm == IMM_GROUPS;
 }
-// Returns the agent for whose operations op waits, or AGENT_NONE.
+// Returns the agent whose operations op waits for, or AGENT_NONE.
 Agent agent_awaited(Op op);
 
 // MF(id, "name", operands, fidelity): float functions of OP_MATH. The last rows
-// are the hardware's approximate functions, for f32 only, which have their own
-// names.
+// are the hardware's approximate functions under names of their own, for f32
+// only.
 #define MATHS(MF) \
   MF(SQRT, "sqrt", 1, EXACT) MF(RSQRT, "rsqrt", 1, CUDA) \
   MF(RCP, "rcp", 1, EXACT) MF(EXP, "exp", 1, CUDA) MF(EXP2, "exp2", 1, CUDA) \

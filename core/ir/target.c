@@ -44,9 +44,8 @@ Feature target_find(const char *name) {
   return (Feature)k;
 }
 
-// Returns the feature that instruction i needs. The feature comes from the
-// instruction's row in another table, else from its operands or flags, else
-// from its operation.
+// Returns the feature that instruction i needs. The instruction's row in
+// another table determines it, else its operands or flags, else its operation.
 Need target_need(const Fn *fn, const Ins *i) {
   if (op_rows[i->op].imm == IMM_MMA) {
     const AtomMma *r = atom_mma((int)i->imm);

@@ -1,5 +1,5 @@
-// The architectures and their features. Code that asks whether a target
-// supports something calls this file.
+// The architectures and their features. All code that depends on what a target
+// supports calls these functions.
 #ifndef CUTE_TARGET_H
 #define CUTE_TARGET_H
 
@@ -66,9 +66,9 @@ bool target_has(int sm, Feature f);
 // returns FT_COUNT if no feature has this name
 Feature target_find(const char *name);
 
-// The requirement of an instruction. name NULL: every target meets it. An
-// mbarrier operation has a requirement only if older targets cannot express it
-// in other instructions. On older targets, a wait polls with test_wait, several
+// The requirement of an instruction. If name is NULL, every target meets it. An
+// mbarrier operation has a requirement only if older targets cannot replace it
+// by other instructions. On older targets, a wait polls with test_wait, several
 // arrivals are made one by one, and relaxed operations have a stronger order.
 typedef struct Need {
   const char *name;
@@ -90,8 +90,8 @@ Need target_feature(Feature f);
 // t.
 bool target_atomic(AtomicKind k, DType t);
 
-// Returns the reason why sm_<sm> does not meet a requirement, as the end of a
-// sentence, or NULL. arch: as for target_check.
+// Returns why sm_<sm> does not meet requirement n, as the end of a sentence, or
+// NULL if it does. arch: as for target_check.
 const char *target_lacks(Ctx *cx, const Need *n, int sm, const char *arch);
 
 // Fails with ERR_ARCH if fn uses a feature that sm_<sm> lacks. arch, such as

@@ -104,7 +104,7 @@ static void check_operand(Check *c, const Operand *o) {
 // ---- types ----
 
 typedef struct Types {
-  // types of the values, and of the variables that are read
+  // types of the value operands, and of the variables that are read
   DType value[OPERANDS];
   int n;
   DType to;               // type of the destination
@@ -165,8 +165,8 @@ static void check_mbarrier(Check *c, const Ins *i, const Types *t) {
   if (i->op == OP_MBARTOKEN) same(c, (DType)i->type, DT_U64);
 }
 
-// Checks that the values that an operation moves have one type, and that the
-// sum of their bits is imm.
+// Checks that all values that instruction i stores have one type, and that
+// Ins.imm is the total number of their bits.
 static void check_moved(Check *c, const Ins *i) {
   Ref v[OPERANDS];
   int n = operand_refs(c->fn, i, ROLE_VALUE, v);

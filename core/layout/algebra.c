@@ -73,8 +73,8 @@ Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b) {
   return layout_outer(r, a);
 }
 
-// Runs compose_in as the public operation nt->op. If the result depends on
-// traced extents, asserts that it is correct.
+// Composes a and b for the public operation nt->op. If traced extents leave it
+// undecided whether the result is correct, appends an assertion to the kernel.
 static Layout composed(Ctx *cx, Note *nt, Layout a, Layout b) {
   Layout r = compose_in(cx, nt, a, b);
   traced_claim(cx, nt, TRACED_COMPOSE, a, b, r);
@@ -132,7 +132,7 @@ static Flat coalesce_shape(Ctx *cx, Tup shape) {
   return f;
 }
 
-// Gives the modes of f compact strides that start with `first`.
+// Sets the strides of f to compact strides. The first one is `first`.
 static void compact_from(Ctx *cx, Flat f, Dim first) {
   for (int i = 0; i < f.n; i++) {
     f.d[i] = dim_is(f.s[i], 1) ? (Dim){0} : first;
@@ -365,8 +365,8 @@ static Layout common_mode(Ctx *cx, Layout a, Layout inv) {
 
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-// Returns the length of the runs of consecutive offsets that l's outer
-// functions map to consecutive offsets. Ignores the offset of l itself.
+// Returns the length of the aligned runs of consecutive offsets that l's outer
+// functions keep consecutive. Ignores the offset of l itself.
 static int64_t run_of(Ctx *cx, Layout l) {
   l.offset = (Dim){0};
   l.at = NULL;

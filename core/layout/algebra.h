@@ -68,10 +68,10 @@ typedef enum TracedRule {
 void traced_read(const Dim *word, Layout l[3]);
 // Returns `word`, a word of an assertion, with v in place of its traced value.
 Dim traced_word(Ctx *cx, Dim word, int64_t v);
-// Compares r with the layout that the rule computes from a and b. All three
-// layouts must be static. Returns a description of the first difference, or
-// NULL if up to 2^20 elements of each mode agree. Fails if the rule rejects a
-// and b.
+// Compares r with the layout that the rule's operation computes from a and b.
+// All three layouts must be static. Compares up to 2^20 elements of each mode.
+// Returns a description of the first difference, or NULL. Fails if the
+// operation rejects a and b.
 const char *traced_differs(Ctx *cx, TracedRule rule, Layout a, Layout b,
                            Layout r);
 
@@ -87,8 +87,8 @@ Layout layout_linear(Ctx *cx, Layout l);
 Tup layout_coprofile(Ctx *cx, Layout l);
 // Returns a layout with one mode for each factor that an extent of a has in
 // common with an extent of b. The mode's extent is the factor. Its stride is
-// the step of the linear index that the factor counts. Returns (1):(0) if there
-// are no common factors.
+// the distance between adjacent coordinates of the mode in the linear index.
+// Returns (1):(0) if there are no common factors.
 Layout layout_greatest_common_domain(Ctx *cx, Tup a, Tup b);
 // returns the layout i -> a(i) + b(i)
 Layout layout_add(Ctx *cx, Layout a, Layout b);

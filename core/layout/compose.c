@@ -1,12 +1,12 @@
-// Composes plain layouts. Composes each leaf of the right layout with the left
-// layout, and checks that the sums of the leaves do not carry into the next
-// mode of the left layout.
+// Composes plain layouts: composes each leaf of the right layout with the left
+// layout. Then checks that sums of the leaves do not carry into the next mode
+// of the left layout.
 #include "layout/inside.h"
 
 #include <string.h>
 
-// Returns text that explains why no single mode represents f on leaf r of the
-// right layout: the text names the first coordinate where the step changes.
+// Returns text for a message: f, evaluated along leaf r of the right layout, is
+// not one mode, because its step changes. Names the first such coordinate.
 static const char *counter(Ctx *cx, Flat f, Mode r) {
   Layout l = flat_layout(cx, f);
   if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
@@ -29,9 +29,9 @@ static const char *counter(Ctx *cx, Flat f, Mode r) {
   return NULL;
 }
 
-// Returns a static integer, or an integer that stands for a static basis. This
-// integer is a hash of the basis, linear in coordinates and injective in
-// practice, so that code can compare sums of bases as integers.
+// Returns d if it is a static integer. For a static basis, returns a hash that
+// is linear in the basis value and in practice unique for each path, so that
+// code can compare sums of bases as integers.
 static int64_t weight(Dim d) {
   if (dim_static(d)) return d.w;
   int path[DIM_LEVELS], n = dim_basis_path(d, path);
@@ -63,7 +63,7 @@ int64_t flat_at(Flat f, int64_t i) {
 
 typedef enum Verdict { SAME, OTHER, TOO_MANY } Verdict;
 
-// Compares a(b(i)) with r(i) for all i below n with b(i) below end. Sets *at to
+// Compares a(b(i)) with r(i) for all i < n for which b(i) < end. Sets *at to
 // the first i where they differ.
 static Verdict look(Flat a, Flat b, Flat r, int64_t n, int64_t end,
                     int64_t *at) {
@@ -139,9 +139,10 @@ static void add_digit(Digits *g, int i, Dim n, Dim step, bool whole) {
     g->used[i] += most;
 }
 
-// The composition of one leaf of the right layout. `out` has the modes of the
-// result. Mode k advances by step[k] in mode mode[k] of the left layout. mode
-// and step are NULL if the leaf was composed by evaluation.
+// The composition of one leaf of the right layout. `out` contains the modes of
+// the result. Mode k of the result takes steps of size step[k] in mode mode[k]
+// of the left layout. mode and step are NULL if the leaf was composed by
+// evaluation.
 typedef struct Leaf {
   Flat out;
   int *mode;
@@ -192,8 +193,8 @@ static void add_mode(Ctx *cx, Leaf *l, Flat f, int i, Dim s, Dim step) {
 }
 
 // Composes the left modes f (coalesced, f.n >= 2) with the right leaf r, whose
-// stride is not 0. A negative stride gives the negated result of the positive
-// stride, because l(-i) = -l(i).
+// stride is not 0. For a negative stride, the result is that of the positive
+// stride, negated, because l(-i) = -l(i).
 static Leaf compose_leaf(Ctx *cx, Note *nt, Flat f, Mode r, Digits *g) {
   size_t n = (size_t)f.n;
   Leaf l = {{NEW(cx, Dim, n), NEW(cx, Dim, n), 0}, NEW(cx, int, n),
@@ -261,8 +262,8 @@ typedef struct Part {
   // Number of elements of the part. `left` does not determine it, because
   // `left` stores a last extent of 1 as 2.
   Dim size;
-  // extent of the mode that a basis names. Beyond this extent, the function is
-  // undefined, but CuTe returns values.
+  // if a basis names the mode: extent of this mode. The composition is
+  // undefined beyond this extent, where CuTe returns some value.
   int64_t end;
   Digits digits[2];  // bounds for positive and for negative strides
 } Part;
@@ -282,9 +283,8 @@ typedef struct Compose {
 } Compose;
 
 // A mode of the result. s, d: its extent and stride. leaf: the leaf of the
-// right layout from which it was computed. mode, step: it advances by `step` in
-// this mode of the left layout (see Leaf). If that mode is unknown, `mode` is
-// -1.
+// right layout from which it was computed. It takes steps of size `step` in
+// mode `mode` of the left layout (-1: unknown; see Leaf).
 typedef struct Place {
   Dim s, d;
   int leaf, mode;
@@ -302,9 +302,9 @@ static void put_mode(Ctx *cx, Compose *c, Dim s, Dim d, int mode, Dim step) {
   c->out[c->n++] = (Place){s, d, (int)c->leaf - 1, mode, step};
 }
 
-// Compares the coordinate modes that strides a and b advance. Returns 0 if the
-// modes are the same, 1 if they are disjoint, and -1 if one mode contains the
-// other, so that the strides cannot be added.
+// Compares the modes of the coordinates along which strides a and b point.
+// Returns 0 if they are the same mode, 1 if they are disjoint, and -1 if one
+// contains the other, so that the strides cannot be added.
 static int apart(Dim a, Dim b) {
   int p[DIM_LEVELS], q[DIM_LEVELS];
   int n = dim_basis_path(a, p), m = dim_basis_path(b, q);
@@ -413,8 +413,8 @@ static int64_t least(Ctx *cx, Dim s) {
 // extent of a left mode. The sum then carries into the next mode, which no
 // layout represents.
 static bool may_carry(Ctx *cx, const Part *p) {
-  // number of the only left mode that positive ([0]) and negative ([1]) strides
-  // reach; -1: none; left.n: several modes
+  // index of the only left mode that positive (met[0]) or negative (met[1])
+  // strides reach; -1: none; left.n: several modes
   int met[2] = {-1, -1};
   for (int i = 0; i < p->left.n; i++) {
     for (int k = 0; k < 2; k++) {
@@ -430,8 +430,8 @@ static bool may_carry(Ctx *cx, const Part *p) {
 }
 
 // Writes to b the modes of the right layout that select part i, and to r the
-// corresponding modes of the result. Returns the size of b, or more than
-// LOOK_MAX.
+// corresponding modes of the result. Returns the size of b. A size above
+// LOOK_MAX may be inexact.
 static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   Flat right = flat_of(cx, c->right);
   Dim *w = NEW(cx, Dim, 2 * ((size_t)right.n + c->n) + 1);
@@ -453,11 +453,11 @@ static int64_t sides(Ctx *cx, Compose *c, int i, Flat *b, Flat *r) {
   return size;
 }
 
-// Reports whether the result of a division covers all coordinates of part i of
-// the left layout. The result's extents are rounded up as needed. The result's
+// Reports whether the result of a division, with extents rounded up as needed,
+// covers all coordinates of part i of the left layout. For this, the result's
 // modes must enumerate the coordinates in the order of the right layout's
 // values, without gaps. Coordinates and values are linear in these modes, so
-// only their strides are compared.
+// comparing their strides suffices.
 static bool rounds_up(Ctx *cx, Compose *c, int i) {
   Flat left = c->part[i].left;
   int64_t elements = c->part[i].size.w;
@@ -478,8 +478,8 @@ static bool rounds_up(Ctx *cx, Compose *c, int i) {
     int64_t before = m ? unit[m - 1] : 1;
     elements /= s;
     if (extent[m] < s) extent[m] = s;
-    // A traced stride may merge left modes. In this case, no extent is rounded
-    // up.
+    // If a traced stride merged left modes, this extent is not rounded up. The
+    // kernel must then assert the result.
     if (extent[m] > s && m + 1 < left.n && !flat_static(left))
       c->nt->trust = true;
     unit[m] = before;
@@ -514,8 +514,8 @@ static bool counted(Compose *c, int i) {
   return true;
 }
 
-// Checks that the tile and the rest of a divide cover the left layout, although
-// extents may be rounded up.
+// Checks that the tile and the rest of a division together cover the left
+// layout. Extents may be rounded up.
 static void check_divide(Ctx *cx, Compose *c) {
   for (int i = 0; i < c->nparts; i++) {
     if (!counted(c, i))
@@ -526,8 +526,8 @@ static void check_divide(Ctx *cx, Compose *c) {
   }
 }
 
-// Returns text for element `at` of b, where the value of left differs from the
-// sum of the modes r.
+// Returns text for a message about element `at` of b, where the value of `left`
+// differs from the sum of the modes r.
 static const char *carried(Ctx *cx, Flat left, Flat b, Flat r, int64_t at) {
   Layout l = flat_layout(cx, left);
   int64_t x = flat_at(b, at);

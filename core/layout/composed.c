@@ -202,7 +202,8 @@ int64_t layout_bound(Ctx *cx, Layout l) {
   for (; l.outer; l = l.outer->l) {
     const Outer *f = l.outer;
     m += dim_abs(cx, l.offset).w;
-    // The values are coordinates of f->l, whose last index bounds them.
+    // The values so far are coordinates of f->l. As indices of f->l, they are
+    // at most its last index.
     if (l.at && f->kind == OUTER_LAYOUT)
       m = last_of(cx, f->l);
     m = f->kind == OUTER_LAYOUT
@@ -234,9 +235,9 @@ static int64_t plain_grain(Ctx *cx, Layout l) {
   return g;
 }
 
-// Returns the length of the runs along one mode that f maps to consecutive
-// values. `path` has the n indices that name the mode. Runs start at multiples
-// of their length, and hold for all coordinates in the other modes.
+// Returns the length of the runs of coordinates along one mode that f maps to
+// consecutive values. `path` contains the n indices that name the mode. Runs
+// start at multiples of their length, for all coordinates in the other modes.
 static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   if (f->kind == OUTER_FN)
     return n == 1 && path[0] == f->fn->mode ? low_bit(f->fn->run) : 1;

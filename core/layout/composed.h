@@ -1,5 +1,5 @@
-// Composed layouts: a swizzle, a layout or a user's function applies to a
-// layout's values.
+// Composed layouts: layouts to whose values a swizzle, a layout or a user's
+// function applies.
 #ifndef CUTE_COMPOSED_H
 #define CUTE_COMPOSED_H
 
@@ -20,8 +20,9 @@ Swizzle swizzle_compose(Ctx *cx, Swizzle a, Swizzle b);
 Swizzle swizzle_upcast(Ctx *cx, Swizzle sw, int64_t n);
 Swizzle swizzle_downcast(Ctx *cx, Swizzle sw, int64_t n);
 // Completes a slice of layout l, whose only outer function is a swizzle. `rest`
-// has the modes that remain. x is the offset of the removed modes before the
-// swizzle. Stores in *offset the offset to add after the swizzle.
+// contains the remaining modes. x is the offset, before the swizzle, that the
+// coordinates of the removed modes add. Stores in *offset the offset to add
+// after the swizzle.
 Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
                              Tup *offset);
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler);
@@ -42,11 +43,11 @@ bool layout_has_fn(Layout l);
 // Returns a layout with l's values at all linear indices. Its innermost layout
 // has integer values, even if that of l has coordinates.
 Layout layout_indexed(Ctx *cx, Layout l);
-// Returns l with the outer function and the offset of `like` applied last.
+// Returns l followed by the outer function and the offset of `like`.
 Layout layout_seen_through(Ctx *cx, Layout l, Layout like);
 Tup layout_shifted(Ctx *cx, Layout l, Tup x);  // returns x plus l's offset
-// Return l's value for x, a value of its innermost layout shape:stride: apply
-// l's offset and outer functions to x.
+// Return the value of l where its innermost layout, shape:stride, has the value
+// x: apply l's offset and outer functions to x.
 Tup layout_through(Ctx *cx, Layout l, Tup x);
 Dim layout_through_dim(Ctx *cx, Layout l, Dim x);
 Layout layout_slice_composed(Ctx *cx, Layout l, Tup coord, Tup *offset);
@@ -60,10 +61,10 @@ int64_t layout_grain(Ctx *cx, Layout l);
 // Finds the least and the largest value of a static layout by evaluating every
 // element (ERR_LIMIT beyond 2^20).
 void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi);
-// Returns the length of the runs of elements along one mode of l that are
-// adjacent in memory. A run starts at a multiple of its length, both as a
-// coordinate and in memory. The length holds for all coordinates in other
-// modes, and divides the extent of the mode.
+// Returns the length of the runs of coordinates along one mode of l whose
+// elements are adjacent in memory. A run starts at a multiple of its length,
+// both as a coordinate and in memory. The length holds for all coordinates in
+// other modes, and divides the extent of the mode.
 int64_t layout_run_along(Ctx *cx, Layout l, int mode);
 // Returns a bound on the magnitude of a static layout's values.
 int64_t layout_bound(Ctx *cx, Layout l);

@@ -291,8 +291,8 @@ static void need_nonzero(Ctx *cx, const char *op, Dim a, Dim b) {
     ctx_fail(cx, ERR_ARG, "%lld %s 0: division by zero", (long long)a.w, op);
 }
 
-// Returns the known range and divisor of b, by which the caller divides. An
-// extent may be 0, but a divisor must not, so a lower bound of 0 becomes 1.
+// Returns the known range and divisor of divisor b. Facts allow an extent to be
+// 0, but a divisor must not be 0, so a lower bound of 0 becomes 1.
 static Fact divisor_fact(Ctx *cx, Dim b) {
   Fact f = fact_of(cx, b);
   if (f.lo == 0) f.lo = 1;

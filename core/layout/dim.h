@@ -29,7 +29,7 @@ typedef struct Layout Layout;
 
 typedef enum DimKind {
   DIM_INT,    // static integer
-  DIM_DYN,  // a value of the traced function, whose Fact has the known divisor
+  DIM_DYN,  // a value of the traced function; its Fact has the known divisor
   DIM_ANY,    // `_`
   // The basis v@j@i: a coordinate that is v in mode j of mode i, and 0 in all
   // other modes. v is a static integer of 32 bits or a Ref. A basis has at most

@@ -26,8 +26,8 @@ Tiler tiler_tup(Ctx *cx, Tup t) {
   return (Tiler){.kind = TILER_TUPLE, .n = n, .mode = m};
 }
 
-// Appends to b a tuple with the nesting of tiler t, which is the profile for
-// zip operations.
+// Appends to b the profile of tiler t, a tuple with t's nesting, for zip
+// operations.
 static void profile(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     tupb_leaf(cx, b, (Dim){0});
@@ -75,9 +75,9 @@ static Layout by_tiler(Ctx *cx, Note *nt, Layout l, Tiler t, Step *f) {
 }
 
 // If the tile covers all of l and l's values are coordinates, restores the
-// stride of the rest mode. A new tensor map may later make the tensor longer.
-// Without this stride, tile 1 would then start where tile 0 does. made: the
-// modes (tile,rest).
+// stride of the rest mode of `made`, whose modes are (tile,rest). A new tensor
+// map may later make the tensor longer. Without this stride, tile 1 would then
+// start where tile 0 does.
 static Layout keep_step(Ctx *cx, Layout l, Layout t, Layout made) {
   Flat f = flat_of(cx, l);
   Dim step = layout_size(cx, t);

@@ -15,8 +15,8 @@ Tup layout_coprofile(Ctx *cx, Layout l) {
   return tup_repeat_like(cx, tup_from_terms(cx, term, n), (Dim){0});
 }
 
-// The n leaves of a shape. from[i] is the step of the linear index that leaf
-// s[i] counts: the product of the leaves before it.
+// The n leaves of a shape. from[i] is the stride of leaf s[i] in the linear
+// index: the product of the leaves before it.
 typedef struct Digits {
   Dim *s, *from;
   size_t n;
@@ -38,9 +38,9 @@ static Digits digits(Ctx *cx, const char *op, Tup shape) {
   return d;
 }
 
-// Returns the common factor of leaf i of a and leaf j of b: the number of steps
-// of the linear index that both leaves count. Stores the size of this step in
-// *at. Returns 1 if the leaves have no common factor.
+// Returns the common factor of leaf i of a and leaf j of b: the extent of the
+// mode of the linear index that both leaves contain. Stores the stride of this
+// mode in *at. Returns 1 if the leaves have no common factor.
 static int64_t shared(Ctx *cx, Digits a, size_t i, Digits b, size_t j,
                       Dim *at) {
   int64_t p = a.from[i].w, q = b.from[j].w;
@@ -147,8 +147,8 @@ typedef struct Axes {
   size_t n;
 } Axes;
 
-// Appends the complement along mode a->path of the coordinates. `room` is the
-// extent of this mode.
+// Appends the complement of the modes of a->l that point along mode a->path of
+// the coordinates. `room` is the codomain's extent along this mode.
 static void put_axis(Ctx *cx, Axes *a, Tup room, int depth) {
   Layout l = along(cx, a->l, a->path, depth);
   Layout c = complement_in(cx, a->nt, l, room);
@@ -196,7 +196,8 @@ Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup room) {
   return (Layout){.shape = tupb_done(cx, &a.shape), .stride = a.stride};
 }
 
-// Returns the element-wise product a * b, where b may have fewer modes.
+// Returns the element-wise product a * b. If b has fewer modes, its missing
+// modes are 1.
 static Tup room_of(Ctx *cx, Tup a, Tup b) {
   size_t n = tup_leaves(a);
   // An integer b scales the last mode of a.

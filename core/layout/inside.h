@@ -33,7 +33,7 @@ typedef struct Note {
   // whether a division rounds up extents that the tile does not divide, mode by
   // mode, as in CuTe
   bool weak;
-  bool gaps;          // whether a complement left gaps that no mode can fill
+  bool gaps;          // whether a complement leaves gaps that no mode can fill
   // whether traced extents left a condition undecided, so that the kernel must
   // assert it
   bool trust;
@@ -45,13 +45,13 @@ typedef struct Note {
 // NULL.
 void note_fail(Ctx *cx, Note *nt, const char *what, const char *detail);
 // Checks that the shape has no extent of 0. If the shape has such an extent,
-// fails or, with `quiet`, sets nt->bad and returns false. Algebra that counts
-// across several modes calls this function first, so that it never divides by
-// an extent of 0.
+// fails or, with `quiet`, sets nt->bad and returns false. Operations that
+// linearize several modes call this function first, so that they never divide
+// by an extent of 0.
 bool note_elements(Ctx *cx, Note *nt, Tup shape);
 
-// maximum number of elements to evaluate for a condition that cheap tests do
-// not decide; layouts with more elements are rejected
+// If cheap tests do not decide a condition, up to this many elements are
+// evaluated. Layouts with more elements are rejected.
 #define LOOK_MAX ((int64_t)1 << 20)
 
 Flat flat_of(Ctx *cx, Layout l);
@@ -83,14 +83,15 @@ void traced_claim(Ctx *cx, Note *nt, TracedRule rule, Layout a, Layout b,
 // its strides are not integers.
 Layout inverse_offsets(Ctx *cx, Layout l);
 Layout compose_in(Ctx *cx, Note *nt, Layout a, Layout b);
-// Composes a with a plain b, where a or b has XORed strides.
+// Composes a with plain layout b if a or b has XORed strides.
 Layout compose_xor(Ctx *cx, Layout a, Layout b);
 Layout inverse_xor(Ctx *cx, Note *nt, Layout l, bool left);
 Layout complement_in(Ctx *cx, Note *nt, Layout l, Tup cotarget);
 // Implements complement_in for strides that are bases: each mode of the
 // coordinates has its own complement.
 Layout complement_based(Ctx *cx, Note *nt, Layout l, Tup cotarget);
-// Returns the codomain in which a product of l with t takes l's complement.
+// Returns the codomain (cotarget) of the complement of l that a product of l
+// with t uses.
 Tup product_room(Ctx *cx, Layout l, Layout t);
 
 #endif

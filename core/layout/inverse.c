@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// Returns the indices of the modes with static strides, sorted by stride, and
-// their number in *n. The insertion sort is stable, and fast enough because the
+// Returns the indices of the modes with static strides, sorted by stride. Sets
+// *n to their number. The insertion sort is stable, and fast enough because the
 // lists are short.
 static int *by_stride(Ctx *cx, Flat f, int *n) {
   int *at = NEW(cx, int, (size_t)f.n + 1);
@@ -104,13 +104,15 @@ static int under(Dim d, const int *path, int depth, int p[DIM_LEVELS]) {
   return n;
 }
 
-// Appends the inverses of the modes whose path starts with path[0..depth).
+// Appends the inverses of the modes whose strides have a path that starts with
+// path[0..depth).
 static void by_path(Ctx *cx, Paths *w, int *path, int depth) {
   size_t cap = (size_t)w->f.n + 1;
   Flat here = {NEW(cx, Dim, cap), NEW(cx, Dim, cap), 0};
   Dim *pre = NEW(cx, Dim, cap);
   int last = -1, p[DIM_LEVELS];
-  // Find the largest mode number that follows path[0..depth) in a path.
+  // Find the largest mode number that follows path[0..depth) in the path of a
+  // stride.
   for (size_t i = 0; i < tup_leaves(w->l.shape); i++)
     if (under(w->l.stride[i], path, depth, p) > depth && p[depth] > last)
       last = p[depth];
@@ -293,9 +295,9 @@ static int64_t inverts(Ctx *cx, Layout l, Layout r) {
   return n;
 }
 
-// Checks that a composed layout is small enough for its inverse to be checked
-// by evaluation. This check is necessary, because outer functions and offsets
-// may not reach all offsets that the inverses of the parts assume.
+// Checks that a composed layout is small enough to check its inverse by
+// evaluation. The evaluation is necessary: outer functions and offsets may not
+// reach all offsets that the inverses of the single layouts assume.
 static void check_composed(Ctx *cx, Note *nt, Layout l) {
   if (!layout_static(l) || dim_value(layout_size(cx, l)) > LOOK_MAX)
     note_fail(cx, nt, "a composed layout must be static and have at most 2^20 "

@@ -70,8 +70,8 @@ Layout layout_ordered(Ctx *cx, Tup shape, Tup order) {
   return of_tups(cx, shape, tup_compact_order(cx, shape, order));
 }
 
-// Returns the absolute values of l's strides, by which the callers order l's
-// modes. Traced strides are unchanged.
+// Returns the absolute values of l's strides, but leaves traced strides
+// unchanged. Callers order l's modes by the result.
 static Tup steps(Ctx *cx, Layout l) {
   size_t n = tup_leaves(l.shape);
   Dim *d = NEW(cx, Dim, n);
@@ -569,8 +569,8 @@ Layout layout_domain_offset(Ctx *cx, Layout l, Tup coord, Tup *offset) {
   return layout_with_offset(l, layout_shifted(cx, l, x));
 }
 
-// Returns the value of l's innermost layout for which the value of l is x, by
-// applying the inverses of l's outer functions.
+// Returns the value that l's innermost layout must have so that the value of l
+// is x: applies the inverses of l's outer functions to x.
 static Tup before(Ctx *cx, Layout l, Tup x) {
   if (!l.outer) return x;
   const Outer *f = l.outer;

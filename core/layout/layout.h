@@ -27,7 +27,7 @@ struct Layout {
 // coordinates.
 typedef struct LayoutFn {
   Tup (*call)(Ctx *cx, const struct LayoutFn *f, Tup x);
-  // identity of the function: two functions are equal if id and run are equal
+  // identity: two functions are equal if their `id` and `run` are equal
   const void *id;
   const char *name;
   int mode;  // mode of x along which `run` holds; -1: x is an integer
@@ -95,11 +95,11 @@ int layout_rank(Layout l);
 Dim layout_size(Ctx *cx, Layout l);
 Tup layout_coshape(Ctx *cx, Layout l);
 Dim layout_cosize(Ctx *cx, Layout l);
-// Returns the number of elements of memory that l needs from its origin on: 1
-// plus the largest value.
+// Returns 1 plus the largest value of l: the number of elements of memory that
+// l needs from its origin on.
 Dim layout_reach(Ctx *cx, Layout l);
-// Returns how far the values of l reach below 0: minus the smallest value, or 0
-// if no stride is negative.
+// Returns minus the smallest value of l, or 0 if no stride is negative: the
+// number of elements that l needs before its origin.
 Dim layout_below(Ctx *cx, Layout l);
 Layout layout_take(Ctx *cx, Layout l, int b, int e);
 Layout layout_select(Ctx *cx, Layout l, const int *i, int n);

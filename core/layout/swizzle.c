@@ -210,7 +210,7 @@ Dim swizzle_apply(Ctx *cx, Swizzle w, Dim x) {
 // ---- slices ----
 
 // Returns a mask of the bits that may be set in values of a static layout.
-// Returns -1 if the sum of modes may carry, or if strides are negative.
+// Returns -1 if strides are negative, or if adding the modes' values may carry.
 static int64_t layout_bits(Layout l) {
   int64_t all = 0;
   const Dim *d = l.stride;
@@ -228,8 +228,9 @@ static int64_t layout_bits(Layout l) {
 }
 
 // Returns a layout that is equivalent to the swizzle w within a slice at offset
-// `at`. The slice must change only one of the two bits that each XOR combines.
-// Then the layout is linear in the bits of its index.
+// `at`. Each XOR of the swizzle combines two bits, of which the slice must
+// change at most one. The swizzle is then linear in the bits that the slice
+// changes.
 static Layout linear(Ctx *cx, Swizzle w, int64_t at) {
   int n = 0, shift = iabs(w.s);
   Dim *s = NEW(cx, Dim, 2 * (size_t)w.b + 3);

@@ -49,9 +49,9 @@ Dim traced_word(Ctx *cx, Dim word, int64_t v) {
 
 // ---- checks with known extents ----
 
-// Describes the first index where layouts s and r differ, or returns NULL.
-// longer: whether r may have more elements than s. mode: text that names the
-// compared part.
+// Returns text that describes the first index where layouts s and r differ, or
+// NULL. `longer` states whether r may have more elements than s. `mode` is text
+// that names the compared mode.
 static const char *differ(Ctx *cx, Layout s, Layout r, bool longer,
                           const char *mode) {
   int64_t n = layout_size(cx, s).w, m = layout_size(cx, r).w;

@@ -363,8 +363,8 @@ Tup tup_zip(Ctx *cx, Tup t) {
   return tupb_done(cx, &b);
 }
 
-// Zips along the profile `guide`: at each leaf of guide, t must have a pair
-// (tile,rest). Returns ((tiles...),(rests...)).
+// Zips t along the profile `guide`: t must have a pair (tile,rest) wherever
+// guide has a leaf. Returns ((tiles...),(rests...)).
 Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
   if (tup_is_leaf(guide)) {
     if (tup_is_leaf(t) || tup_rank(t) != 2)

@@ -89,7 +89,8 @@ Dim tup_size(Ctx *cx, Tup t);              // returns the product of the leaves
 // Reports whether t has a static leaf of 0. A layout of shape t then has no
 // elements.
 bool tup_empty(Tup t);
-// Fails if shape is empty. Operations that need elements call this.
+// Fails if `shape` has no elements (tup_empty). Operations that need elements
+// call this.
 void tup_need_elements(Ctx *cx, const char *op, Tup shape);
 Tup tup_shape(Ctx *cx, Tup t);  // replaces layouts in t by their shapes
 // returns the tuple of the modes' sizes; for an integer, a 1-tuple
@@ -142,12 +143,12 @@ Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right);
 // `order` gets the smallest stride. If `order` is NULL, the strides grow from
 // left to right.
 Tup tup_compact_order(Ctx *cx, Tup shape, Tup order);
-// Reports whether two modes with more than one element have the same rank in
+// Reports whether two modes with more than one element have equal numbers in
 // `order`.
 bool tup_order_ties(Ctx *cx, Tup shape, Tup order);
-// Returns the coordinate of shape that follows coord in colexicographic order.
-// After the last coordinate, returns an end coordinate: its last leaf is the
-// extent and its other leaves are 0.
+// Returns the coordinate that follows `coord` in colexicographic order of the
+// coordinates of `shape`. After the last coordinate, returns an end coordinate:
+// its last leaf is the extent and its other leaves are 0.
 Tup tup_increment(Ctx *cx, Tup coord, Tup shape);
 
 // ---- in CuTe notation (notation.c) ----

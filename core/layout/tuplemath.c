@@ -101,8 +101,8 @@ static Tup mapped(Ctx *cx, Map2 *f, Tup x, Tup y) {
   return tupb_done(cx, &b);
 }
 
-// Applies f to each pair of modes of x and y and appends the results as one
-// tuple. pad: y may have fewer modes.
+// Applies f to each pair of modes of x and y, and appends the results as one
+// tuple. With `pad`, y may have fewer modes; the missing ones are 1.
 static void zip_map(Ctx *cx, TupB *b, const char *op, Tup x, Tup y, Map2 *f,
                     bool pad) {
   static const Dim one = {1};
@@ -463,8 +463,8 @@ static Dim elem_less(Ctx *cx, Tup a, Tup b) {
   return all;
 }
 
-// Compares a and b from the first mode (TUP_LEX) or the last mode (TUP_COLEX).
-// A tuple that is a prefix of the other tuple is less.
+// Compares a and b, starting at their i-th mode from the front (TUP_LEX) or
+// from the back (TUP_COLEX). If one tuple runs out of modes first, it is less.
 static Dim lex_less(Ctx *cx, TupOrder o, Tup a, Tup b, int i) {
   int n = tup_rank(a), k = tup_rank(b);
   if (i == k) return (Dim){0};
@@ -623,8 +623,8 @@ static void idx2crd(Ctx *cx, TupB *b, Tup idx, Tup shape, Tup stride) {
   tupb_close(cx, b);
 }
 
-// Converts an index to a coordinate of a compact layout, as the evaluation of a
-// layout does: the last mode takes the remaining part of the index, even beyond
+// Converts an index to a coordinate of a compact layout. As in the evaluation
+// of a layout, the last mode takes the remaining part of the index, even beyond
 // the mode's extent.
 static void idx2crd_compact(Ctx *cx, TupB *b, Tup idx, Tup shape) {
   if (tup_is_leaf(shape)) {
@@ -749,7 +749,7 @@ Tup tup_compact(Ctx *cx, Tup shape, Tup first, bool right) {
 }
 
 typedef struct Order {
-  // extents, and the rank of each extent in the requested order
+  // extents, and the position of each extent in the requested order
   const Dim *shape, *order;
   size_t n, at;              // at: index of the next leaf to visit
 } Order;

@@ -17,7 +17,7 @@ Layout layout_linear(Ctx *cx, Layout l) {
   return layout_seen_through(cx, r, l);
 }
 
-// Reports by evaluation whether the plain layout r equals a o b.
+// Evaluates plain layout r and a o b, and reports whether they are equal.
 static bool agrees(Ctx *cx, Layout a, Layout b, Layout r) {
   if (!layout_static(a) || !layout_static(b) || !layout_static(r)) return false;
   int64_t n = dim_value(layout_size(cx, b));

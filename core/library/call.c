@@ -1,6 +1,7 @@
 // Calls of libcutelua: kernels, functions and operations with arguments from C.
-// The memory of host tensors is copied before and after a call, because the
-// simulator needs aligned memory, followed by some accessible bytes.
+// Host tensors are copied to buffers before a call, and back afterwards,
+// because the simulator needs aligned memory with some accessible bytes after
+// its end.
 #define _POSIX_C_SOURCE 200809L
 #include "library/call.h"
 
@@ -12,7 +13,8 @@
 #include "bind/limit.h"
 #include "library/foreign.h"
 
-// A range of host memory that tensors share, and the buffer object for it.
+// A range of the application's memory that one tensor or several overlapping
+// tensors occupy, and the buffer object that holds its copy.
 typedef struct Span {
   uintptr_t from, to;
   DType t;
@@ -20,12 +22,13 @@ typedef struct Span {
   int at;  // stack index of the buffer
 } Span;
 
-// A tensor of an argument or a result.
+// A tensor that is an argument or receives a result.
 typedef struct Given {
   const cutelua_tensor *tensor;
   DType t;
   int64_t shape[MOST_RANK], stride[MOST_RANK];
   // number of elements in memory from the tensor's first element to its last
+  // one, including gaps
   size_t reach;
   Span *span;    // NULL: the tensor has no elements, or is on a GPU
   size_t offset;  // index of the first element in the buffer
@@ -38,7 +41,7 @@ typedef struct Call {
   int nspan;
 } Call;
 
-// Raises the error of an invalid argument of the C function.
+// Raises an error that says that an argument of the C function is invalid.
 #define BAD(L, call, ...) \
   ((call)->task->misuse = true, face_error((L), ERR_ARG, __VA_ARGS__))
 
@@ -149,7 +152,8 @@ static void find_span(Call *c, size_t i) {
   }
 }
 
-// Reports whether a tensor has no gaps. Modes of stride 0 repeat elements.
+// Reports whether a tensor occupies all elements from its first to its last.
+// Modes of stride 0 do not count, because they repeat elements.
 static bool is_dense(const Given *g) {
   uint64_t n = 1;
   for (int k = 0; k < g->tensor->rank && n < g->reach; k++)
@@ -312,7 +316,7 @@ static void set_extents(lua_State *L, Call *c, const char *name,
 }
 
 // Copies the application's options to *o. An application that was compiled with
-// a later version of cutelua.h has more fields, which must be 0.
+// a later version of cutelua.h passes more fields, which must be 0.
 static void read_launch(lua_State *L, Call *c, cutelua_launch_options *o) {
   const cutelua_launch_options *from = c->task->launch;
   memset(o, 0, sizeof *o);
@@ -357,7 +361,8 @@ static void push_launch(lua_State *L, Call *c) {
 
 // ---- results ----
 
-// Stores the value at idx as result k. Strings stay alive until the next call.
+// Stores the value at stack index idx as result k. A string remains valid until
+// the next call.
 static void read_result(lua_State *L, Call *c, size_t k, int idx) {
   cutelua_arg *r = &c->task->results[k];
   int ok = 1;
@@ -387,8 +392,8 @@ static void read_result(lua_State *L, Call *c, size_t k, int idx) {
                "cutelua_arg cannot hold", k + 1, face_show(L, idx));
 }
 
-// Pushes a table that maps the number of each tensor result to the tensor that
-// receives the result.
+// Pushes a table from result numbers to tensors: for each result that is a
+// tensor, the tensor of the application that receives it.
 static void push_places(lua_State *L, Call *c) {
   const Task *t = c->task;
   lua_newtable(L);
@@ -416,8 +421,8 @@ static void check_counts(lua_State *L, Call *c) {
           (int)t->results[k].type);
 }
 
-// Reads all tensors, and copies those of the host to buffers. For a
-// compilation, copies no elements.
+// Reads the descriptions of all tensors, and copies host tensors to buffers.
+// For a compilation, does not copy their elements.
 static void prepare(lua_State *L, Call *c) {
   const Task *t = c->task;
   for (size_t i = 0; i < t->nargs; i++)

@@ -1,16 +1,16 @@
-// Calls of kernels, functions and operations (call.c), for the functions of
-// cutelua.h and for compilations on separate threads (compile.c).
+// Executes calls of kernels, functions and operations (call.c), for the
+// functions of cutelua.h and for compilations on separate threads (compile.c).
 #ifndef CUTE_LIBRARY_CALL_H
 #define CUTE_LIBRARY_CALL_H
 
 #include "library/state.h"
 
-// Maximum number of arguments, and of modes of a tensor.
+// Maximum number of arguments of a call, and of modes of a tensor.
 enum { MOST_ARGS = 64, MOST_RANK = 8 };
 
-// A call to execute. If `name` is not NULL, it calls the operation `name` of
-// cute.ops. Otherwise it calls the function `ref` (with `calls`), or launches
-// or compiles the kernel `ref`.
+// A call to execute. If `name` is not NULL, the task calls the operation `name`
+// of cute.ops. Otherwise it calls the function `ref` (if `calls` is set),
+// compiles the kernel `ref` (if `compile` is set), or launches it.
 typedef struct Task {
   cutelua_state *state;
   cutelua_ref ref;
@@ -21,7 +21,8 @@ typedef struct Task {
   size_t nresults;
   const cutelua_launch_options *launch;
   bool calls, compile;
-  // whether an error of the call means that an argument is invalid
+  // whether an error that the call raises now means that an argument of the C
+  // function is invalid
   bool misuse;
 } Task;
 

@@ -1,6 +1,6 @@
 // Compilations of libcutelua on separate threads. A compilation copies its
-// arguments, and then compiles in a call of the state, like a call from any
-// other thread.
+// arguments. Its thread then makes a call of the state, as any other thread of
+// the application could.
 #define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <stdlib.h>
@@ -10,7 +10,8 @@
 #include "base/signals.h"
 #include "library/call.h"
 
-// This bit marks a reference to a compilation, which is not a Lua value.
+// This bit marks a reference to a compilation. Other references are to Lua
+// values.
 #define JOB_BIT ((cutelua_ref)1 << 63)
 
 struct Job {
@@ -28,7 +29,7 @@ struct Job {
 // ---- copies of arguments ----
 
 // Memory for copies. n counts the copied bytes. If p is NULL, nothing is
-// copied, and n counts the bytes that copies would need.
+// copied, and n counts the bytes that the copies will need.
 typedef struct Room {
   char *p;
   size_t n;
@@ -56,8 +57,8 @@ static void put_arg(Room *r, cutelua_arg *a) {
   if (t->stride) t->stride = put(r, t->stride, n * sizeof *t->stride);
 }
 
-// Sets *to to a copy of task *from, whose arguments and options are copied to
-// r.
+// Sets *to to a copy of task *from. Copies the arguments and options of the
+// task to r.
 static void put_task(Room *r, Task *to, const Task *from) {
   cutelua_arg *args = put(r, from->args, from->nargs * sizeof *args);
   for (size_t i = 0; i < from->nargs; i++) {
@@ -112,8 +113,9 @@ static cutelua_status start(Job *j) {
   return failed ? CUTELUA_MEMORY : CUTELUA_OK;
 }
 
-// Returns the pointer in the list of jobs that points to job `ref`, or NULL if
-// the list has no such job. The caller holds job_lock.
+// Finds job `ref` in the list of jobs. Returns the address of the list's
+// pointer to this job, or NULL if there is no such job. The caller holds
+// job_lock.
 static Job **find(cutelua_state *s, cutelua_ref ref) {
   Job **at = &s->jobs;
   while (*at && (*at)->ref != ref) at = &(*at)->next;

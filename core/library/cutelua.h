@@ -19,8 +19,8 @@ extern "C" {
 #define CUTELUA_API
 #endif
 
-// The number of this interface. A library with a larger number also serves
-// programs that were compiled with a smaller one.
+// The version of this binary interface. A library with a larger number also
+// works with programs that were compiled for a smaller one.
 #define CUTELUA_ABI 1
 
 // The version of this header; cutelua_version returns the library's version.
@@ -29,9 +29,9 @@ extern "C" {
 // A Lua state with its scripts, kernels and memory.
 typedef struct cutelua_state cutelua_state;
 
-// Identifies a script, a kernel, a function or a compilation of one state; 0:
-// none. A state never reuses a number, so using a released reference is an
-// error.
+// A reference to a script, a kernel, a function or a compilation of one state;
+// 0: none. A state never reuses a number, so the use of a released reference is
+// detected as an error.
 typedef uint64_t cutelua_ref;
 
 typedef enum cutelua_status {
@@ -40,7 +40,7 @@ typedef enum cutelua_status {
   CUTELUA_MEMORY = 2,  // memory ran out, or the state's limit was reached
   CUTELUA_LIMIT = 3,   // a budget was exhausted, or the call was interrupted
   CUTELUA_MISUSE = 4,  // an argument of the C function is invalid
-  // a callback (print or alloc) called a function of its own state
+  // a callback (print or alloc) called a function of the state that called it
   CUTELUA_BUSY = 5,
   CUTELUA_FORKED = 6,  // the state belongs to the parent process
   CUTELUA_PENDING = 7  // a compilation is not finished
@@ -59,7 +59,7 @@ enum {
 typedef void *(*cutelua_alloc)(void *ud, void *p, size_t old_size,
                                size_t new_size);
 // Receives text that scripts, kernels and warnings print. stream is 1 for
-// output and 2 for messages. The text may contain zeros.
+// output and 2 for messages. The text may contain NUL bytes.
 typedef void (*cutelua_print)(void *ud, int stream, const char *text,
                               size_t size);
 
@@ -105,8 +105,8 @@ typedef enum cutelua_type {
 // An argument, or the variable that receives a result.
 typedef struct cutelua_arg {
   cutelua_type type;
-  // If not NULL, the argument is this field of a table of options, which is
-  // passed after all other arguments.
+  // If not NULL, the argument becomes the field `name` of a table of options,
+  // which is passed after all other arguments.
   const char *name;
   union {
     cutelua_tensor tensor;
@@ -166,7 +166,8 @@ CUTELUA_API int cutelua_error_line(cutelua_state *state);
 
 // ---- scripts ----
 
-// Run a script from a file, or from a text, which error messages call `name`.
+// Run a script from a file, or from a text. Error messages name the text
+// `name`.
 CUTELUA_API cutelua_status cutelua_load_file(cutelua_state *state,
                                              const char *path,
                                              cutelua_ref *script);
@@ -201,10 +202,11 @@ CUTELUA_API cutelua_status cutelua_op(cutelua_state *state, const char *name,
 
 // ---- compilation before the first launch ----
 
-// Traces and compiles a kernel for arguments of these types and shapes:
-// cutelua_compile before it returns, cutelua_compile_start on a separate
-// thread. cutelua_poll and cutelua_wait return the result of a compilation that
-// cutelua_compile_start began, or CUTELUA_PENDING.
+// Trace and compile a kernel for arguments of these types and shapes.
+// cutelua_compile returns after the compilation. cutelua_compile_start compiles
+// on a separate thread and returns at once. cutelua_poll and cutelua_wait
+// return the result of a compilation that cutelua_compile_start began, or
+// CUTELUA_PENDING.
 CUTELUA_API cutelua_status cutelua_compile(cutelua_state *state,
                                            cutelua_ref kernel,
                                            const cutelua_arg *args,

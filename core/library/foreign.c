@@ -1,4 +1,4 @@
-// Tensors of the application on a GPU, which cute.from_dlpack imports.
+// Tensors of the application in GPU memory, imported by cute.from_dlpack.
 #include "library/foreign.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
-// Heap allocation of libcutelua, in place of base/heap.c. Each block records
-// the state to which it belongs. That state's allocator and memory limit apply
-// to the block.
+// Heap allocation of libcutelua, in place of base/heap.c. Each block of memory
+// records the state that owns it. The allocator and the memory limit of this
+// state apply to the block.
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +22,8 @@ static void *raw_alloc(const Account *a, void *p, size_t old, size_t new) {
   return NULL;
 }
 
-// Adds n bytes to the memory of an account. Returns false if the limit does
-// not permit this.
+// Adds n bytes to the memory in use by account a (a state). Returns false, and
+// adds nothing, if this would exceed the account's limit.
 static bool take(Account *a, size_t n) {
   Guard *g = &a->guard;
   size_t now = atomic_fetch_add_explicit(&g->used, n, memory_order_relaxed) + n;

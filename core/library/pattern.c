@@ -11,10 +11,10 @@
 
 enum { CAPTURES = 32,   // maximum number of captures of a pattern
        DEPTH = 180,     // maximum nesting of match() on the C stack
-       STEPS = 1024 };  // steps of a match are subtracted from the budget in
-                        // portions of this number
+       // the budget is charged for steps of a match in portions of this number
+       STEPS = 1024 };
 
-// values of a capture's length: an unfinished capture, a position capture
+// special lengths of captures: OPEN: unfinished; POSITION: a position capture
 enum { OPEN = -1, POSITION = -2 };
 
 typedef struct Capture {
@@ -33,9 +33,9 @@ typedef struct Match {
 
 static const char *match(Match *m, const char *s, const char *p);
 
-// Adds n steps to *steps. Subtracts them from the budget as soon as there are
-// at least STEPS. A short search costs nothing, so that message handlers can
-// search after the budget is exhausted.
+// Adds n steps to *steps. Once *steps reaches STEPS, subtracts it from the
+// budget and resets it. A short search therefore costs nothing, and message
+// handlers can search after the budget is exhausted.
 static void pay(lua_State *L, uint64_t *steps, uint64_t n) {
   if ((*steps += n) < STEPS) return;
   n = *steps;
@@ -196,10 +196,10 @@ static bool at_frontier(Match *m, const char *s, const char *p,
   return !in_set(before, p, end - 1) && in_set(here, p, end - 1);
 }
 
-// Matches a capture, %b, %f or %1, which take no quantifier, or a final '$'.
-// Returns false if no such item begins at *p. If *done becomes true, *to is the
-// end of the whole match, or NULL. Otherwise, *p and *s are moved past the
-// item.
+// Matches an item that takes no quantifier: a capture, %b, %f, %1, or a final
+// '$'. Returns false if no such item begins at *p. If the function sets *done,
+// *to is the end of the whole match, or NULL. Otherwise it moves *p and *s past
+// the item.
 static bool special(Match *m, const char **s, const char **p,
                     const char **to, bool *done) {
   const char *q = *p;
@@ -320,8 +320,9 @@ static const char *try_at(Match *m, const char *s, const char *p) {
 
 // ---- the functions ----
 
-// Returns the index, counted from 0, at which a search in n bytes begins. Lua's
-// argument idx counts from 1. Returns n + 1 if the index is beyond the end.
+// Returns the index, counted from 0, at which a search in n bytes begins.
+// Argument idx of the Lua function gives this index, counted from 1. Returns n
+// + 1 if the index is beyond the end.
 static size_t start(lua_State *L, int idx, size_t n) {
   lua_Integer at = luaL_optinteger(L, idx, 1);
   if (at > 0) return (size_t)at - 1 > n ? n + 1 : (size_t)at - 1;
@@ -424,7 +425,8 @@ static int pattern_gmatch(lua_State *L) {
   return 1;
 }
 
-// Adds the replacement text of gsub, in which %1 stands for a capture.
+// Appends to b the replacement text of gsub, in which %1 to %9 stand for
+// captures.
 static void add_text(Match *m, luaL_Buffer *b, const char *s, const char *e) {
   size_t n;
   const char *r = lua_tolstring(m->L, 3, &n), *end = r + n;
@@ -450,8 +452,8 @@ static void add_text(Match *m, luaL_Buffer *b, const char *s, const char *e) {
   luaL_addlstring(b, r, (size_t)(end - r));
 }
 
-// Adds the replacement of the match from s to e. Returns false if the match is
-// not replaced.
+// Appends to b the replacement of the match from s to e. Returns false if the
+// match is not replaced.
 static bool add_value(Match *m, luaL_Buffer *b, const char *s, const char *e,
                       int type) {
   lua_State *L = m->L;

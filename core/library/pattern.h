@@ -1,6 +1,6 @@
-// Lua's functions for patterns, for untrusted scripts. Matching counts against
-// the call's budget of instructions, so that a pattern that needs exponential
-// time ends.
+// Lua's pattern functions for untrusted scripts. Matching counts against the
+// call's budget of instructions, which stops a pattern that would need
+// exponential time.
 #ifndef CUTE_PATTERN_H
 #define CUTE_PATTERN_H
 

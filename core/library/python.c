@@ -1,7 +1,7 @@
 // Calls from Python: converts arguments and results between Python's objects
 // and Lua's values, and passes tensors by DLPack without a copy. The package
-// python/cutelua loads the library by ctypes and passes the addresses of the
-// functions of Python's stable interface that this file uses.
+// python/cutelua loads the library by ctypes. It passes the addresses of the
+// functions of Python's stable ABI that this file uses.
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -17,8 +17,8 @@
 #include "library/recycle.h"
 #include "library/state.h"
 
-// Functions of Python's stable interface: F(name, type of the result, types of
-// the parameters).
+// Functions of Python's stable ABI: F(name, type of the result, types of the
+// parameters).
 #define PYTHON(F) \
   F(Py_IncRef, void, (PyObject *)) \
   F(Py_DecRef, void, (PyObject *)) \
@@ -144,7 +144,7 @@ typedef struct Exchange {
   int (*stream)(int32_t device, int32_t id, void **out);
 } Exchange;
 
-// For each Python type of tensor that was seen so far: its exchange interface
+// For each Python tensor class seen so far: its DLPack exchange interface
 // (NULL: none), and whether its tensors have an attribute requires_grad.
 static struct { PyObject *type; const Exchange *api; bool grad; } known[64];
 static int nknown;
@@ -190,7 +190,8 @@ typedef struct Step {
   } as;
 } Step;
 
-// A result: a value, or the start of a list of `size` results.
+// A result: a value, or the head of a list whose `size` elements are the
+// following results.
 typedef enum Kind { RES_NIL, RES_BOOL, RES_INT, RES_FLOAT, RES_TEXT,
                     RES_TENSOR, RES_LIST, RES_NAMED, RES_REF } Kind;
 typedef struct Res {
@@ -219,17 +220,17 @@ typedef struct PyCall {
   PyObject *like;  // first tensor that has no exchange interface, or NULL
   // whether an argument is a tensor on the host (host), or on a GPU (gpu)
   bool host, gpu;
-  // recycles: whether this call may use recycle_push. recycled: whether the
-  // call used it.
+  // recycles: whether this call may use recycle_push (recycle.h). recycled:
+  // whether it did.
   bool recycles, recycled;
   bool refs;                // whether some result is a reference
   int device;               // number of the GPU
   void *stream;
 } PyCall;
 
-// Flags of cutelua_python_call. OURS: the function belongs to cutelua. If a
-// call of it returns no references, it keeps no reference to the call's
-// tensors.
+// Flags of cutelua_python_call. NO_GRAD_CHECK: skip check_grad. OURS: the
+// function belongs to cutelua. After a call that returns no reference to a Lua
+// value, such a function keeps no reference to the call's tensors.
 enum { NO_GRAD_CHECK = 1, OURS = 2 };
 
 static bool grow(void **p, void *here, size_t *max, size_t need, size_t size) {
@@ -252,9 +253,9 @@ static Step *step(PyCall *c, StepKind op) {
   return s;
 }
 
-// Keeps the object of a step alive until the end of the call. The object may be
-// in a list that another thread, or code of an argument's class, changes in the
-// meantime.
+// Keeps the object of a step alive until the end of the call. Otherwise another
+// thread, or code of an argument's class, could remove the object from a list
+// and destroy it.
 static void own(Step *s, PyObject *owner) {
   py.Py_IncRef(owner);
   s->owner = owner;
@@ -294,7 +295,7 @@ static void place(PyCall *c, const DLTensor *t) {
   }
 }
 
-// Raises an error if gradients of tensor x are recorded.
+// Raises an error, and returns false, if tensor x records gradients.
 static bool check_grad(PyObject *x) {
   PyObject *grad = py.PyObject_GetAttr(x, py.requires_grad);
   if (!grad) return false;
@@ -415,7 +416,7 @@ static bool read_number(PyCall *c, PyObject *x, PyObject *type) {
   return true;
 }
 
-// Reads an object of a type that is not built in.
+// Reads an object of a class that is not built into Python.
 static bool read_other(PyCall *c, PyObject *x, int depth) {
   PyObject *simple = call(py.convert, x, NULL);
   if (!simple) return false;
@@ -511,9 +512,9 @@ static void run_step(lua_State *L, PyCall *c, Step *s, int opened) {
   }
 }
 
-// Pushes an object for the driver's stream `handle` on the GPU at stack index
-// `gpu`; nil for the default stream. Keeps these objects, since closing a
-// stream makes the host wait.
+// Pushes a stream object for the driver's stream `handle` on the GPU at stack
+// index `gpu`, or nil for the default stream. Caches these objects, because
+// closing one makes the host wait.
 static void push_stream(lua_State *L, int gpu, void *handle) {
   // The driver's handles 0 and 1 both denote the default stream.
   if ((uintptr_t)handle <= 1) {
@@ -551,8 +552,8 @@ static void keep_error(void *error, const char *kind, const char *message) {
   why(error, ERR_MEMORY, "%s", message);
 }
 
-// Allocates memory of a GPU through the Python library (such as PyTorch) that
-// made the call's tensors.
+// Allocates GPU memory by the allocator of the Python library (such as PyTorch)
+// that made the call's tensors.
 static bool allocate(void *ud, int ordinal, size_t bytes, uint64_t *ptr,
                      Shared **shared, Why *w) {
   const Exchange *api = ud;
@@ -660,8 +661,9 @@ static void write_value(lua_State *L, PyCall *c, int idx, int depth) {
   lua_settop(L, top);
 }
 
-// Closes the buffers of results and arguments, and empties their list. After
-// this call, Python owns the results, and the caller owns the arguments.
+// Closes the Lua buffers of results and arguments, and empties their list. From
+// then on, the memory of the results belongs to Python, and that of the
+// arguments to the caller.
 static void close_all(lua_State *L, int opened) {
   for (lua_Integer i = (lua_Integer)lua_rawlen(L, opened); i > 0; i--) {
     lua_rawgeti(L, opened, i);
@@ -682,8 +684,8 @@ static void close_all(lua_State *L, int opened) {
   }
 }
 
-// Adds the buffers of the result tensors, from stack index `first` on, to the
-// list at stack index `opened`.
+// Adds the buffers of result tensors to the list at stack index `opened`. The
+// results are the values from stack index `first` on.
 static void note_results(lua_State *L, int first, int opened) {
   for (int i = first, top = lua_gettop(L); i <= top; i++) {
     if (!tensorlib_box(L, i)) continue;
@@ -694,8 +696,8 @@ static void note_results(lua_State *L, int first, int opened) {
   }
 }
 
-// Calls the function or launches the kernel that c->ref identifies. Stack: the
-// PyCall, the list of opened buffers, the module lua/cute/python.lua.
+// Calls the function or launches the kernel that c->ref identifies. Arguments
+// on the stack: the PyCall, the list of opened buffers, the module cute.python.
 static int call_inside(lua_State *L) {
   PyCall *c = lua_touserdata(L, 1);
   int opened = 2, first = lua_gettop(L) + 1;
@@ -719,8 +721,8 @@ static int call_inside(lua_State *L) {
   return 0;
 }
 
-// Sets devices.simulates: whether operations run on the simulator, because no
-// argument is on a GPU.
+// Sets devices.simulates of the Lua module. If it is true, operations run on
+// the simulator, because the tensors are on the host.
 static void set_simulates(lua_State *L, int module, bool on) {
   lua_getfield(L, module, "devices");
   lua_pushboolean(L, on);
@@ -728,8 +730,8 @@ static void set_simulates(lua_State *L, int module, bool on) {
   lua_pop(L, 1);
 }
 
-// Makes the call's stream and allocator the current stream and allocator of the
-// GPU. Returns the GPU. Sets *before to the context that was current.
+// Makes the call's stream and allocator the current ones of the GPU. Returns
+// the GPU. Sets *before to the CUDA context that was current.
 static Gpu *enter_gpu(lua_State *L, PyCall *c, CUcontext *before) {
   Why w;
   const Gpu *opened = gpulib_known(L, c->device);
@@ -874,7 +876,7 @@ static PyObject *make_list(PyCall *c, size_t *at, size_t n) {
   return out;
 }
 
-// Makes the object of result *at, and moves *at to the next result.
+// Makes the Python object for result *at, and advances *at to the next result.
 static PyObject *make_value(PyCall *c, size_t *at) {
   Res *r = &c->res[(*at)++];
   switch (r->kind) {
@@ -917,7 +919,7 @@ static PyObject *make_results(PyCall *c) {
 
 // ---- Ctrl-C ----
 
-// The state whose call SIGINT ends, and Python's handler of SIGINT.
+// The state whose call a SIGINT ends, or NULL, and Python's own SIGINT handler.
 static cutelua_state *interruptible;
 static struct sigaction python_handler;
 
@@ -940,7 +942,7 @@ static bool in_main_thread(void) {
 }
 
 // Lets Ctrl-C end a call that runs on the simulator. Returns false if another
-// call already does so, or if Python does not handle Ctrl-C.
+// call has already installed the handler, or if Python does not handle Ctrl-C.
 static bool watch_interrupts(cutelua_state *s) {
   struct sigaction ours = {.sa_handler = on_interrupt};
   if (!in_main_thread() || interruptible) return false;
@@ -975,15 +977,15 @@ static bool find_stream(PyCall *c) {
   return fail("the current stream of the tensors' library is unknown");
 }
 
-// Initializes the empty lists of a call's steps and results.
+// Initializes the lists of a call's steps and results as empty lists.
 static void begin(PyCall *c) {
   c->step = c->few;
   c->res = c->some;
   c->maxstep = c->maxres = HERE;
 }
 
-// Releases the arguments that Lua did not take over, and the results that
-// Python did not take over.
+// Releases the arguments whose ownership did not pass to Lua, and the results
+// whose ownership did not pass to Python.
 static void end(PyCall *c) {
   for (size_t i = 0; i < c->nstep; i++) drop_step(&c->step[i]);
   for (size_t i = 0; i < c->nres; i++) drop_result(&c->res[i]);
@@ -1075,7 +1077,7 @@ static PyObject *call_object(PyObject *self, PyObject *args,
   return call_with(py.differentiate, (PyObject *const[]){self, args, options});
 }
 
-// The structures of Python's stable interface that describe a class.
+// The structures of Python's stable ABI that describe a class.
 typedef struct Member {
   const char *name;
   int type;

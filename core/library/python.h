@@ -1,5 +1,5 @@
 // Functions that the package python/cutelua calls by ctypes. They are not part
-// of cutelua.h: a package uses only the library of the same version.
+// of cutelua.h, because a package only uses the library of its own version.
 #ifndef CUTE_LIBRARY_PYTHON_H
 #define CUTE_LIBRARY_PYTHON_H
 
@@ -9,25 +9,25 @@
 
 typedef void PyObject;
 
-// cutelua_python_start takes the addresses of functions of Python's stable
-// interface, then of Python objects. The other two functions return their
-// names, in the same order.
+// cutelua_python_start takes the addresses of functions of Python's stable ABI,
+// followed by those of Python objects. cutelua_python_names and
+// cutelua_python_objects return the names of both, in this order.
 CUTELUA_API const char *cutelua_python_names(void);
 CUTELUA_API const char *cutelua_python_objects(void);
 CUTELUA_API void cutelua_python_start(void *const *values);
 
-// Calls the function or launches the kernel that `ref` identifies, with a tuple
-// of arguments and a dictionary of options, or None. Returns a new reference,
-// or NULL with an exception. `stream` is the CUDA stream for tensors whose
-// Python library names none. The caller holds Python's lock.
+// Calls the function or launches the kernel that `ref` identifies. `args` is a
+// tuple, and `options` a dictionary or None. Returns a new reference, or NULL
+// with an exception. `stream` is the CUDA stream for tensors whose Python
+// library names none. The caller holds Python's global lock (GIL).
 CUTELUA_API PyObject *cutelua_python_call(cutelua_state *s, cutelua_ref ref,
                                           PyObject *args, PyObject *options,
                                           unsigned flags, void *stream);
 
 // Creates the class Callable, whose objects call a Lua function or kernel. The
-// objects have the fields _state, number and _flags, which are arguments of
-// cutelua_python_call. bytes: the size of an object of Python without fields.
-// from_spec: Python's function PyType_FromSpec.
+// objects have the fields _state, number and _flags, which are the arguments s,
+// ref and flags of cutelua_python_call. bytes: the size of a Python object
+// without fields. from_spec: Python's function PyType_FromSpec.
 CUTELUA_API PyObject *cutelua_python_class(int bytes,
                                            PyObject *(*from_spec)(void *));
 // Sets the CUDA stream on which this thread's calls of Callable objects run;
@@ -40,8 +40,8 @@ CUTELUA_API void cutelua_python_choose(void *stream);
 char *python_run(cutelua_state *s, cutelua_ref ref,
                  DLManagedTensorVersioned *tensors, size_t n, void *stream);
 
-// Returns a capsule with a managed tensor of DLPack on the memory at `data`,
-// which `owner` keeps alive. `extents` are `rank` extents, then strides.
+// Returns a capsule with a managed DLPack tensor in the memory at `data`, which
+// `owner` keeps alive. `extents` contains `rank` extents, then `rank` strides.
 CUTELUA_API PyObject *cutelua_python_capsule(void *data, int rank,
                                              const int64_t *extents, int code,
                                              int bits, int device, int id,
@@ -52,8 +52,8 @@ CUTELUA_API void cutelua_python_stream(void *stream);
 // Takes the managed tensor from a capsule, which then no longer owns it.
 CUTELUA_API DLManagedTensorVersioned *cutelua_python_take(PyObject *capsule);
 CUTELUA_API void cutelua_python_drop(DLManagedTensorVersioned *m);
-// Returns a capsule of either form (versioned or not) with the memory of m,
-// which `owner` keeps alive.
+// Returns a DLPack capsule for the memory of m, which `owner` keeps alive.
+// `versioned` selects the versioned or the older form of the capsule.
 CUTELUA_API PyObject *cutelua_python_share(DLManagedTensorVersioned *m,
                                            int versioned, PyObject *owner);
 

@@ -1,4 +1,5 @@
-// Keeps GPU tensors of calls from Python for later calls (recycle.h).
+// Keeps the Lua tensors of GPU memory that Python passed to a call, to reuse
+// them in later calls (recycle.h).
 #include "library/recycle.h"
 
 #include <string.h>
@@ -9,8 +10,8 @@
 
 enum { TENSORS = 64, RANK = 6, ALIGN = 64 };
 
-// The properties in which a kept tensor must equal a new one. Entries of
-// `extents` beyond the rank are 0.
+// A kept tensor can be reused for a new one if these properties are equal.
+// Unused entries of `extents` are 0.
 typedef struct Form {
   DLDataType type;
   int32_t gpu, rank;
@@ -22,7 +23,7 @@ typedef struct Entry {
   Form form;
   DevBuf *buffer;
   Gpu *gpu;
-  int64_t before;  // bytes from the memory's first byte to the first element
+  int64_t before;  // bytes from the start of the memory to the first element
   bool busy;       // whether the running call uses the entry
 } Entry;
 
@@ -73,7 +74,7 @@ static char *address(const DLManagedTensorVersioned *m) {
   return (char *)m->t.data + m->t.byte_offset;
 }
 
-// Assigns the memory of m to the closed buffer of an entry.
+// Opens the closed buffer of an entry again, in the memory of m.
 static void open_again(lua_State *L, Entry *e, DLManagedTensorVersioned *m) {
   Why w = {ERR_MEMORY, "out of memory"};
   DevBuf *b = e->buffer;

@@ -1,6 +1,6 @@
-// Reuses the Lua objects of a finished Python call's GPU tensors for arguments
-// of later calls. Creating a Lua tensor costs more than most launches: two
-// objects, their finalizers and garbage collection.
+// Reuses Lua tensors: those that a finished Python call made for its GPU
+// tensors serve as arguments of later calls. Creating a Lua tensor costs more
+// than most launches: two objects, their finalizers and garbage collection.
 #ifndef CUTE_RECYCLE_H
 #define CUTE_RECYCLE_H
 
@@ -10,11 +10,11 @@
 
 #include "base/dlpack.h"
 
-// Pushes a Lua tensor on the memory of a managed tensor, which the Lua tensor
-// then owns. The Lua tensor is either new, or kept from an earlier call with
-// the same type, layout and alignment. Returns false and pushes nothing if m
-// cannot be kept, or if this call uses all entries of the cache. The caller
-// must not refer to the tensor after recycle_end.
+// Pushes a Lua tensor in the memory of managed tensor m, and makes it the owner
+// of m. The Lua tensor is either new, or kept from an earlier call and has the
+// type, layout and alignment of m. Returns false and pushes nothing if m cannot
+// be kept, or if this call uses all entries of the cache. The caller must not
+// refer to the tensor after recycle_end.
 bool recycle_push(lua_State *L, DLManagedTensorVersioned *m);
 // Closes the tensors that recycle_push pushed since the last recycle_end. keep:
 // whether later calls may use these tensors. If so, no object that outlives the

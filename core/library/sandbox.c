@@ -37,8 +37,8 @@ static int l_spend(lua_State *L) {
 }
 
 // Names from the table in lua/cutelua/init.lua that untrusted states also have,
-// because kernels and error messages need them. Each name is a field of
-// `module`, or the module `whole` if it is not NULL.
+// because kernels and error messages need them. A name stands for the module
+// `whole` or, if `whole` is NULL, for a field of `module`.
 static const struct { const char *prefix, *name, *module, *whole; } names[] = {
   {"cute.", "testing", "cutelua.bench.testing", "cute.testing"},
   {"workshop.", "explained", "cutelua.text.choice", NULL},
@@ -51,7 +51,8 @@ static const char *const required[] = {
   "cutelua.bench.pattern", "cutelua.text.notes", "cutelua.text.outside"};
 enum { REQUIRED = sizeof required / sizeof *required };
 
-// Reports whether an untrusted state may require this module of lua/cutelua.
+// Reports whether an untrusted state may load this module of lua/cutelua by
+// require.
 static bool of_workshop(const char *module) {
   for (int k = 0; k < NAMES; k++)
     if (strcmp(names[k].module, module) == 0) return true;
@@ -78,8 +79,8 @@ static void add_workshop(lua_State *L) {
 
 // require(module) for the modules of cutelua. It finds only embedded modules.
 // From lua/cutelua, it finds only the modules in `names` and `required`. This
-// is a C function, because the tracer would record the tables that a Lua
-// function writes.
+// is a C function, because the tracer would record the table accesses of a Lua
+// function.
 static int l_require(lua_State *L) {
   const char *name = luaL_checkstring(L, 1);
   lua_settop(L, 1);
@@ -135,8 +136,8 @@ static int refused_nothing(lua_State *L) {
   return 0;
 }
 
-// Replaces the functions of cute.core, which is on top of the stack, that
-// access the system.
+// Replaces those functions of cute.core that access the system. cute.core is on
+// top of the stack.
 static void restrict_core(lua_State *L) {
   static const luaL_Reg files[] = {
     {"open_input", refused_with_reason}, {"open_aside", refused_with_reason},
@@ -158,14 +159,14 @@ static void restrict_core(lua_State *L) {
   luaL_setfuncs(L, files, 0);
 }
 
-// Pushes field `name` of the table at idx without its metamethods.
+// Pushes field `name` of the table at stack index idx. Calls no metamethods.
 static int raw_field(lua_State *L, int idx, const char *name) {
   lua_pushstring(L, name);
   return lua_rawget(L, idx);
 }
 
-// Disables to_dlpack in the metatable at index 3. If the metatable is its own
-// __index, sets __index to a separate table of the methods.
+// Disables to_dlpack in the metatable at stack index 3. If the metatable is its
+// own __index, replaces __index by a separate table of the methods.
 static void hide_metatable(lua_State *L) {
   if (raw_field(L, 3, "to_dlpack") != LUA_TNIL) {
     lua_pushliteral(L, "to_dlpack");
@@ -214,7 +215,7 @@ static void open_untrusted(lua_State *L) {
 }
 
 // Locked while a state uses the compiler or searches for CUDA libraries,
-// because both work for one state at a time.
+// because only one state at a time may do so.
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
 
 // Calls the function in upvalue 1 while holding the lock `one`.

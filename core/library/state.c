@@ -1,5 +1,5 @@
-// States of libcutelua: opening and closing, the protocol of a call, the last
-// error, and references.
+// States of libcutelua: opens and closes them, begins and ends calls, records
+// the last error, and manages references.
 #define _POSIX_C_SOURCE 200809L
 #include "library/state.h"
 
@@ -12,8 +12,8 @@
 
 #include "bind/limit.h"
 
-// Defaults of untrusted states, numbers of Lua instructions between checks of a
-// budget, and the largest size of a message in bytes.
+// Default limits of untrusted states, numbers of Lua instructions between
+// checks of a budget (STEP_*), and the largest size of a message in bytes.
 enum { MEMORY = 256 << 20, INSTRUCTIONS = 100000000, MILLISECONDS = 10000,
        STEP_UNTRUSTED = 64, STEP_TRUSTED = 1000,
        MESSAGE = 1 << 16 };
@@ -109,8 +109,8 @@ cutelua_status state_io(cutelua_state *s, const char *path, const char *why) {
   return CUTELUA_ERROR;
 }
 
-// Records in *e the error value on top of L's stack. `status` is Lua's status
-// of the call that the error ended.
+// Records in *e the error value on top of L's stack. `status` is the status
+// that lua_pcall returned with the error.
 static cutelua_status record(lua_State *L, int status, LastError *e) {
   const Guard *g = guard_now;
   size_t n = 0;
@@ -164,8 +164,8 @@ static uint64_t deadline(const cutelua_state *s) {
                              1000000;
 }
 
-// The number of forks between the first process and this process, which is
-// cheaper to read than the process id.
+// The number of forks between the first process and this process. Reading it is
+// cheaper than getpid().
 static atomic_uint forks;
 
 static void count_fork(void) { atomic_fetch_add(&forks, 1); }
@@ -211,8 +211,9 @@ cutelua_status state_leave(cutelua_state *s, cutelua_status status) {
   return status;
 }
 
-// Collects garbage if three quarters of the memory limit are in use. Unused
-// tensors occupy little of Lua's own memory, so Lua's collector may run late.
+// Collects garbage if three quarters of the memory limit are in use. Lua's
+// collector may run too late, because it sees only the small Lua objects of
+// unused tensors, not their memory.
 static void make_room(lua_State *L, const Guard *g) {
   if (g->most && atomic_load(&g->used) > g->most - g->most / 4)
     lua_gc(L, LUA_GCCOLLECT);
@@ -279,8 +280,8 @@ void state_function(lua_State *L, const char *name) {
 // ---- opening and closing ----
 
 // Copies the application's options. An application that was compiled with a
-// later version of cutelua.h has more fields. Returns false if the application
-// uses a field or a flag that this library does not know.
+// later version of cutelua.h passes more fields. Returns false if it uses a
+// field or a flag that this library does not know.
 static bool read_options(const cutelua_options *from, cutelua_options *o) {
   memset(o, 0, sizeof *o);
   if (!from) return true;

@@ -38,7 +38,7 @@ typedef struct Job Job;
 struct cutelua_state {
   Account account;
   lua_State *L;
-  // value of state_forks() in the process that opened the state
+  // result of state_forks() in the process that opened the state
   unsigned forks;
   pthread_mutex_t lock;    // locked by the thread that is in a call
   _Atomic(const void *) holder;  // identity of the thread in a call, or NULL
@@ -48,8 +48,8 @@ struct cutelua_state {
   uint64_t instructions, milliseconds;
   LastError error;
   cutelua_ref last;        // the newest reference
-  // The list of compilations, which job_lock protects; job_done is signaled
-  // when one ends.
+  // The list of compilations, protected by job_lock. job_done is signaled when
+  // a compilation ends.
   Job *jobs;
   cutelua_ref last_job;
   pthread_mutex_t job_lock;
@@ -59,8 +59,8 @@ struct cutelua_state {
 
 // ---- state.c ----
 
-// Returns a number that is equal in all threads of a process, and differs from
-// the numbers of the processes from which this one was forked.
+// Returns a number that identifies this process among itself and the processes
+// from which it was forked. It is equal in all threads of a process.
 unsigned state_forks(void);
 // Returns CUTELUA_OK if this thread may call functions of the state.
 cutelua_status state_check(cutelua_state *s);
@@ -73,13 +73,14 @@ cutelua_status state_enter(cutelua_state *s);
 void state_watch(cutelua_state *s, bool on);
 // Ends a call and returns `status`.
 cutelua_status state_leave(cutelua_state *s, cutelua_status status);
-// Records the error that an argument of a C function is invalid. Returns
+// Records an error that says which argument of a C function is invalid. Returns
 // CUTELUA_MISUSE.
 cutelua_status state_misuse(cutelua_state *s, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
 // Records that a file cannot be read. Returns CUTELUA_ERROR.
 cutelua_status state_io(cutelua_state *s, const char *path, const char *why);
-// Calls f(task) in a protected call of L. Records an error in *e.
+// Calls f in a protected call, with `task` as light userdata. Records an error
+// in *e.
 cutelua_status state_run(lua_State *L, lua_CFunction f, void *task,
                          LastError *e);
 void error_free(LastError *e);
@@ -88,7 +89,7 @@ void error_free(LastError *e);
 cutelua_ref state_ref(cutelua_state *s, lua_State *L);
 // Pushes the value of a reference, or raises an error.
 void state_push(cutelua_state *s, lua_State *L, cutelua_ref ref);
-// Pushes the function with this name of lua/cute/embedding.lua.
+// Pushes the function `name` of lua/cute/embedding.lua.
 void state_function(lua_State *L, const char *name);
 
 // ---- compile.c ----

@@ -1,7 +1,7 @@
 // Defines the standard streams as library_stdin, library_stdout and
-// library_stderr. The Makefile renames the references in Debian's static Lua
-// library to these names, because a shared library cannot refer to libc's
-// stdin, stdout and stderr as the static library does.
+// library_stderr. Debian's static Lua library refers to libc's stdin, stdout
+// and stderr in a way that a shared library cannot use. The Makefile renames
+// these references to the names defined here.
 #include <stdio.h>
 
 extern FILE *library_stdin, *library_stdout, *library_stderr;

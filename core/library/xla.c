@@ -1,8 +1,8 @@
-// Calls from programs of XLA, such as those that jax.jit compiles: a handler of
-// XLA's foreign function interface, which passes buffers to a Lua function. The
-// interface consists of C structures, and XLA passes the addresses of its
-// functions with each call. Therefore this file needs neither a header nor a
-// library of XLA.
+// Calls from XLA programs, such as those that jax.jit compiles: a handler of
+// XLA's foreign function interface passes the program's buffers to a Lua
+// function. The interface consists of C structures, and XLA passes the
+// addresses of its functions with each call. Therefore this file needs neither
+// a header nor a library of XLA.
 #include "library/xla.h"
 
 #include <limits.h>
@@ -128,7 +128,7 @@ enum { TYPES = sizeof types / sizeof *types };
 // ---- a call ----
 
 // Identifies this process. A program that another process compiled must not run
-// here, since the program refers to a function of that process.
+// here, because it contains the address of a state of that process.
 static uint64_t process;
 
 static Error *fail(const Frame *f, int code, const char *message) {
@@ -149,8 +149,8 @@ static int64_t attribute(const Frame *f, const char *name) {
 
 static void keep(DLManagedTensorVersioned *m) { (void)m; }
 
-// Returns the reason why a call with the buffers of a list is impossible, or
-// NULL.
+// Returns the reason why the buffers of a list cannot be passed to a function,
+// or NULL.
 static const char *unfit(const Buffers *list) {
   if (list->n < 0 || list->n > INT_MAX)
     return "cutelua: the number of arrays is wrong";
@@ -166,8 +166,8 @@ static const char *unfit(const Buffers *list) {
   return NULL;
 }
 
-// Writes descriptions of the buffers of a list to m and the following elements.
-// Returns the number of buffers.
+// Describes the buffers of a list as managed tensors m[0], m[1], ... Returns
+// the number of buffers.
 static int64_t describe(const Buffers *from, DLDevice device, uint64_t flags,
                         DLManagedTensorVersioned *m) {
   for (int64_t i = 0; i < from->n; i++) {
@@ -205,16 +205,16 @@ static Error *execute(const Frame *f, DLDevice device, void *stream) {
   return e;
 }
 
-// Answers a request of XLA other than the execution of a call. Returns false if
-// XLA requests the execution.
+// Handles a request of XLA other than to execute a call. Returns false if XLA
+// requests the execution.
 static bool answers(const Frame *f) {
   const Extension *x = f->head.extensions;
   if (x && x->type == METADATA) {
     const Metadata *asked = (const void *)x;
     Version *v = &asked->out->version;
-    // Versions 0.1 to 0.3 have the same fields. XLA decides whether it accepts
-    // handlers of an older version. Version 0.1 makes this request without
-    // passing its functions.
+    // Versions 0.1 to 0.3 have the same fields. Report the older one of XLA's
+    // version and 0.3; XLA decides whether it accepts that. Version 0.1 makes
+    // this request without passing its functions.
     int theirs = f->api ? f->api->version.minor : 1;
     v->major = MAJOR;
     v->minor = theirs < MINOR ? theirs : MINOR;

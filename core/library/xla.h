@@ -7,10 +7,10 @@
 #define CUTELUA_BUILD
 #include "library/cutelua.h"
 
-// Returns the address of the handler for buffers on the host or on a GPU. A
-// program passes it three constants of i64: `process`, which must equal
-// `token`; `state`, an address; and `number`, a reference to a function that
-// takes the arguments, then the results.
+// Returns the address of the handler for buffers on the host or on a GPU. An
+// XLA program passes three i64 constants to the handler: `process`, which must
+// equal `token`; `state`, the address of a state; and `number`, a reference to
+// a function of that state. The function takes the arguments, then the results.
 CUTELUA_API void *cutelua_xla_handler(int gpu, uint64_t token);
 
 #endif

@@ -1,13 +1,14 @@
 // Finds loops whose iterations several blocks repeat. Such a loop begins at an
-// index that grows with the index of the block, and its step lacks the factor
-// "number of blocks".
+// index that grows with the index of the block, but its step does not contain
+// the number of blocks as a factor.
 //
-// Only the loop's counter may depend on the block, so that two blocks compute
-// the same results in iterations with the same counter. A loop over a triangle,
-// in which block b reads row b from the diagonal on, is therefore not reported.
-// The loop must store to global memory, or its results must reach elements that
-// all blocks share. Results that each block stores to its own elements are
-// reported only if the loop begins at the index of the thread in the grid.
+// A loop is reported only if nothing but its counter depends on the block. Two
+// blocks then compute the same results in iterations with the same counter. A
+// loop over a triangle, in which block b reads row b from the diagonal on, is
+// therefore not reported. The loop must store to global memory, or its results
+// must be stored later to elements that all blocks share. If each block stores
+// the results to its own elements, the loop is reported only if it begins at
+// the index of the thread in the grid.
 #include "lint/block_steps.h"
 
 #include "ir/operands.h"
@@ -18,7 +19,8 @@ enum { DEPTH = 64, BUDGET = 1 << 16 };
 
 // ---- dependence on the block ----
 
-// Reports whether an operand of instruction r depends on the block.
+// Reports whether an operand of instruction r depends on the index of the
+// block.
 static bool any_depends(const Fn *fn, Ref r, const bool *on) {
   Operand o;
   for (Operands w = operands_of(fn, ir_get(fn, r)); operands_next(&w, &o);) {
@@ -37,8 +39,9 @@ static bool any_depends(const Fn *fn, Ref r, const bool *on) {
   return false;
 }
 
-// Marks the result of instruction r, which depends on the block, and the
-// variables and objects that r writes. Returns true if a mark was added.
+// For an instruction r that depends on the block: marks its result, and the
+// variables and memory objects that it writes. Returns true if a mark was
+// added.
 static bool mark(const Fn *fn, Ref r, bool *on) {
   Operand o;
   bool changed = !on[r];
@@ -51,8 +54,8 @@ static bool mark(const Fn *fn, Ref r, bool *on) {
   return changed;
 }
 
-// Marks the values, variables and objects that depend on the block other than
-// through the counter of `loop`.
+// Marks the values, variables and memory objects that depend on the block,
+// unless they depend on it only through the counter of `loop`.
 static void find_dependent(const Fn *fn, Ref loop, bool *on) {
   bool changed = true;
   while (changed) {
@@ -98,8 +101,8 @@ static bool stores(const Fn *fn, Ref r, const bool *on, bool *own) {
   return found;
 }
 
-// Reports whether the loop's results reach global elements that several blocks
-// share. With `each`, reports whether they reach any global elements.
+// Reports whether the loop's results are stored to elements of global memory
+// that several blocks share. With `each`, any elements of global memory count.
 static bool matters(const Fn *fn, Ref loop, Ref end, const bool *on,
                     bool each) {
   bool own, found = false;
@@ -118,8 +121,9 @@ static bool matters(const Fn *fn, Ref loop, Ref end, const bool *on,
 // ---- loops ----
 
 // Returns the difference between the counter's first values in two adjacent
-// blocks, if the difference is the same in all threads and is below the loop's
-// limit. Sets *flat if the first value is the index of the thread in the grid.
+// blocks. The difference must be the same in all threads and below the loop's
+// limit; otherwise returns 0. Sets *flat if the first value is the index of the
+// thread in the grid.
 static int64_t lead_of(IndexValues *v, Ref loop, int64_t step, bool *flat) {
   const Ins *i = ir_get(v->fn, loop);
   int64_t lead = 0, limit;

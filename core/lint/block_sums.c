@@ -1,13 +1,11 @@
-// Finds sums of loaded elements of two kinds: sums that depend on the index of
-// the block only through the loaded elements, and sums that atomics add to
-// arguments. A forward pass computes which inputs each value depends on. The
-// pass is repeated until nothing changes, because variables and registers are
-// mutable.
+// Finds sums of loaded elements of two kinds: those for which the block's index
+// only selects the elements, and those that atomics add to arguments. A forward
+// pass computes which inputs each value depends on. The pass is repeated until
+// nothing changes, because variables and registers are mutable.
 //
 // A loaded value has the input DATA, even if its address depends on the block.
-// If the condition of a branch depends on the block and the branch contains
-// loads, the condition is ignored, because it then determines which elements
-// are loaded.
+// If a branch contains loads, its condition is ignored even if it depends on
+// the block, because it only determines which elements are loaded.
 #include "lint/block_sums.h"
 
 #include "ir/intrin.h"
@@ -21,7 +19,8 @@ enum { BLOCK = 1, DATA = 2, SUM = 4, DEPTH = 256, TERMS = 64 };
 typedef struct Made {
   const Fn *fn;
   uint8_t *of;  // the inputs of each value and of the elements of each object
-  bool *loads;      // for the head of each region: whether it loads data
+  // for the first instruction of each region: whether the region loads data
+  bool *loads;
   bool changed;
 } Made;
 
@@ -34,7 +33,7 @@ static bool reads_global(const Fn *fn, const Ins *i) {
   return false;
 }
 
-// Reports whether the analysis does not know the result of an operation.
+// Reports whether the analysis must treat the result of i as unknown.
 static bool is_unknown(const Ins *i) {
   Op op = (Op)i->op;
   bool place = operand_has(op, ROLE_TMAP) || operand_has(op, ROLE_ADDRESS) ||
@@ -57,8 +56,8 @@ static uint8_t of_operand(const Made *g, const Operand *o) {
   return g->of[o->ref];
 }
 
-// Reports whether a term of sum r is variable `to`, or an element of object
-// `to`. *n limits the search.
+// Reports whether value r is a sum with a term that is variable `to`, or an
+// element of object `to`. *n is the number of values that may still be visited.
 static bool adds_to(const Fn *fn, Ref r, Ref to, int *n) {
   const Ins *i = ir_get(fn, r);
   if ((*n)-- <= 0) return false;

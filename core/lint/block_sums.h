@@ -1,17 +1,18 @@
-// Finds sums of loaded elements: sums that depend on the index of the block
-// only through the loads, and sums that atomics add to arguments
+// Finds sums of loaded elements of two kinds: those for which the block's index
+// only selects the elements, and those that atomics add to arguments
 // (block_sums.c).
 #ifndef CUTE_BLOCK_SUMS_H
 #define CUTE_BLOCK_SUMS_H
 
 #include "ir/ir.h"
 
-// Returns the first store of a sum that depends on the block only through
-// loads, to an element whose index depends on the block. Returns 0 if there is
-// none. Blocks that load the same elements store equal sums.
+// Returns the first store of a sum for which the block's index only selects the
+// loaded elements. The index of the stored element must also depend on the
+// block. Returns 0 if there is none. Blocks that load the same elements store
+// equal sums.
 Ref block_sums(Ctx *cx, const Fn *fn);
-// Calls `found` for each pointer argument to which atomics add loaded elements,
-// unless the kernel uses the result of the atomics.
+// Calls `found` once for each pointer argument to which an atomic adds loaded
+// elements. Atomics whose results the kernel uses do not count.
 void block_sums_added(Ctx *cx, const Fn *fn,
                       void (*found)(void *ud, int32_t arg), void *ud);
 

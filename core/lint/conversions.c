@@ -1,12 +1,13 @@
 // Finds operations whose results lose digits, because the kernel converts them
-// too late or to a type with too small a range. If a float is needed, an
-// integer sum that wraps around is wrong, although integers of a hash may wrap
-// on purpose. The same holds for the quotient of an integer sum, such as a
-// mean, which is rounded before the conversion.
+// too late or to a type with too small a range. An integer sum that wraps
+// around is wrong if a float is computed from it; only a hash may wrap on
+// purpose. The quotient of an integer sum, such as a mean, is also wrong if it
+// becomes a float, because it was rounded before the conversion.
 //
 // The search begins at conversions and visits the values from which their
 // operands are computed. It ends at bitwise operations and at products with
-// large constants, because hashes and random numbers contain them.
+// large constants, because hash functions and random number generators contain
+// these.
 #include "lint/conversions.h"
 
 #include "ir/intrin.h"
@@ -14,7 +15,7 @@
 #include "ir/rows.h"
 #include "lint/updates.h"
 
-// HASH: constants above this number belong to hashes.
+// HASH: constants above this number are taken to belong to hash functions.
 enum { HASH = 1 << 16, NEAR = 24 };
 
 typedef struct Search {
@@ -39,8 +40,8 @@ static bool is_hash(const Fn *fn, const Ins *i) {
   return false;
 }
 
-// Calls look for each value that an instruction writes to a variable, to
-// registers or to shared memory. Returns whether look returned true.
+// Calls look(value) for each value that an instruction writes to variable or
+// object `target`, until a call returns true. Reports whether one did.
 static bool any_written(Search *s, Ref target, int depth,
                         bool (*look)(Search *, Ref, int)) {
   for (Ref w = s->by.last[target]; w; w = s->by.before[w]) {
@@ -50,8 +51,8 @@ static bool any_written(Search *s, Ref target, int depth,
   return false;
 }
 
-// Returns the variable, or the registers or shared tensor, that instruction i
-// reads, or 0 if it reads anything else.
+// Returns the variable, register object or shared tensor that instruction i
+// reads. Returns 0 if it reads anything else.
 static Ref target_of(const Fn *fn, const Ins *i) {
   if (i->op == OP_VGET) return i->a[0];
   if (i->op != OP_LD) return 0;
@@ -59,7 +60,8 @@ static Ref target_of(const Fn *fn, const Ins *i) {
   return op == OP_RMEM || op == OP_SMEM ? i->a[0] : 0;
 }
 
-// Marks the operations from which integer r is computed. Returns false.
+// Marks the sums and products from which integer r is computed. Always returns
+// false, for any_written.
 static bool mark(Search *s, Ref r, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -81,7 +83,7 @@ static bool mark(Search *s, Ref r, int depth) {
   return false;
 }
 
-// Reports whether integer r is the sum of a loop or of lanes.
+// Reports whether integer r is a sum that a loop computes, or a sum of lanes.
 static bool is_total(Search *s, Ref r, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -99,8 +101,8 @@ static bool is_total(Search *s, Ref r, int depth) {
                              is_total(s, i->a[1], depth - 1));
 }
 
-// Reports whether float r is computed from an absolute value by maxima, moves
-// and divisions or products by constants.
+// Reports whether float r is computed from an absolute value by maxima, moves,
+// and divisions by or products with constants.
 static bool is_largest(Search *s, Ref r, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);

@@ -13,8 +13,8 @@ typedef enum Loss { LOSS_NONE, LOSS_WRAPS, LOSS_FRACTION, LOSS_SCALE } Loss;
 
 // Returns the Loss of each instruction's result; NULL if none has a Loss.
 uint8_t *conversions(Ctx *cx, const Fn *fn);
-// Returns the smallest possible scale that conversion r converts: 1e-8 / 127
-// for max(largest, 1e-8) / 127. Returns 0 if the scale has no such lower bound.
+// Returns a lower bound of the scale that conversion r converts, such as 1e-8 /
+// 127 for max(largest, 1e-8) / 127. Returns 0 if the scale has no such bound.
 double conversions_floor(const Fn *fn, Ref r);
 
 #endif

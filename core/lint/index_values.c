@@ -1,5 +1,5 @@
-// Computes addresses and conditions in all threads of a block, in a given block
-// and iteration of a loop, to compare the elements that two iterations or
+// Computes addresses and conditions in all threads of a given block, in a given
+// iteration of a loop. Callers compare the elements that two iterations or two
 // blocks access.
 #include "lint/index_values.h"
 

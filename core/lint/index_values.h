@@ -4,9 +4,9 @@
 
 #include "ir/ir.h"
 
-// A point of the program's execution, and the values at this point. All loops
-// except `loop` are in their first iteration or, if `last` is set, in their
-// last iteration.
+// A point of the execution: a block, iteration k of `loop`, and the first
+// iteration of all other loops (if `last` is set, the last). `value` caches the
+// values of instructions at this point.
 typedef struct IndexValues {
   Ctx *cx;
   const Fn *fn;

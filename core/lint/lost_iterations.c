@@ -7,8 +7,9 @@
 // to the next iteration if it reads a variable, a register or a shared tensor,
 // and writes it only later in the loop body, or under a condition that differs
 // between iterations. Effects are stores to addresses that differ between
-// iterations, atomics, printed text, and operations on mbarriers and named
-// barriers, after which other warps may read what the iteration stored.
+// iterations, atomics and printed text. Operations on mbarriers and named
+// barriers also count, because other warps may then read what the iteration
+// stored.
 #include "lint/lost_iterations.h"
 
 #include "ir/operands.h"
@@ -29,9 +30,9 @@ typedef struct Loop {
   // for each variable and object: whether an instruction after the loop reads
   // it
   bool *later;
-  // Writes that every iteration executes. set: for each instruction, whether
-  // the variable or shared tensor is written. element: for each object and
-  // element, whether the register is written.
+  // Targets that every iteration writes. set: for each instruction, whether it
+  // declares a variable or shared tensor that is written. element: for each
+  // register object and element, whether the register is written.
   bool *set;
   uint8_t **element;
   bool changed;
@@ -41,8 +42,8 @@ static bool is_space(const Fn *fn, Ref r, Space s) {
   return ir_is_mem(fn, r) && ir_memof(fn, r)->space == s;
 }
 
-// Returns the variable r, or the instruction that declares the object of which
-// r may be a view.
+// Returns r if r is a variable. Otherwise returns the instruction that declares
+// object r, of which r may be a view.
 static Ref name_of(const Fn *fn, Ref r) {
   return ir_is_mem(fn, r) ? ir_memof(fn, r)->ref : r;
 }
@@ -85,9 +86,9 @@ static void pass_on(Loop *g, Ref r) {
 
 // ---- data for the next iteration ----
 
-// For a write: records the operand as written if each iteration executes the
-// write. For a read: reports whether the operand's value comes from the
-// preceding iteration.
+// For a write: records that operand o is written, if each iteration executes
+// the write (`always`); returns false. For a read: reports whether the value of
+// o comes from the preceding iteration.
 static bool carries(Loop *g, const Operand *o, bool write, bool always) {
   const Fn *fn = g->fn;
   Ref name = name_of(fn, o->ref);
@@ -111,7 +112,7 @@ static bool carries(Loop *g, const Operand *o, bool write, bool always) {
   return false;
 }
 
-// Reports whether another shared tensor overlaps the object.
+// Reports whether another shared tensor overlaps shared tensor r.
 static bool overlaps(const Fn *fn, Ref r) {
   const Mem *m = ir_memof(fn, r);
   for (size_t k = 0; k < fn->mem.n; k++) {
@@ -121,8 +122,8 @@ static bool overlaps(const Fn *fn, Ref r) {
   return false;
 }
 
-// Reports whether instruction r causes every iteration to affect the result.
-// always: whether each iteration executes r.
+// Reports whether, because of instruction r, every iteration affects the
+// result. `always` states whether each iteration executes r.
 static bool counts(Loop *g, Ref r, bool always) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -220,8 +221,8 @@ static Ref overwrites(Loop *g) {
   return loads ? found : 0;
 }
 
-// Reports whether instructions of a loop load from global memory, and none has
-// an effect that makes every iteration affect the result.
+// Reports whether the loop loads from global memory and contains no
+// instruction, such as an atomic, by which every iteration affects the result.
 static bool is_open(const Fn *fn, Ref first, Ref end) {
   bool loads = false;
   Operand o;
@@ -230,8 +231,8 @@ static bool is_open(const Fn *fn, Ref first, Ref end) {
     if (i->op == OP_NOP) continue;
     if (op_effect((Op)i->op) & (EF_VISIBLE | EF_LEAVES) || i->op == OP_ATOMIC)
       return false;
-    // Between named barriers, warps outside of the loop may read data that the
-    // loop writes.
+    // At a named barrier, warps outside of the loop may read data that the loop
+    // writes.
     if (op_rows[i->op].imm == IMM_BARRIER && i->imm) return false;
     for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
       if (o.ref && (o.barrier || o.kind == OPERAND_MAP)) return false;

@@ -4,10 +4,10 @@
 
 #include "ir/ir.h"
 
-// Finds, after instruction `after`, the first loop in which only the last
-// iteration affects the result. Returns the instruction that overwrites, in
-// each iteration, a result of the preceding iteration, which was computed from
-// loaded elements. Returns 0 if there is no such loop.
+// Searches after instruction `after` for the first loop in which only the last
+// iteration affects the result. Returns the loop's instruction that overwrites
+// the result of the preceding iteration, which was computed from loaded
+// elements. Returns 0 if there is no such loop.
 Ref lost_iterations(Ctx *cx, const Fn *fn, Ref after);
 
 #endif

@@ -1,18 +1,21 @@
 // Finds sums over the lanes of a warp that are wrong in a lane whose sum is
-// used. If shfl.up or shfl.down finds no source lane, a lane gets its own value
-// and adds it twice. If the distances of a chain of shuffles do not cover the
-// warp, the sum omits the values of some lanes. A scan that lacks a step has
-// the same effect. If each lane adds elements in a loop, and only one lane's
-// sum is used, a reduction over the lanes is missing. The same holds for a
-// variable that each lane selects by its elements. If each warp adds
-// elements, and only one warp's sum is used, a reduction over the warps is
-// missing.
+// used:
+// - If shfl.up or shfl.down has no source lane, a lane gets its own value and
+//   adds it twice.
+// - If the distances of a chain of shuffles do not cover the warp, or a scan
+//   lacks a step, the sum omits the values of some lanes.
+// - If each lane adds elements in a loop, and only one lane's sum is used, a
+//   reduction over the lanes is missing. The same holds if each lane selects a
+//   value by comparing its elements.
+// - If each warp adds elements, and only one warp's sum is used, a reduction
+//   over the warps is missing.
 //
-// A backward pass finds, for each value, the lanes whose value an effect needs.
-// A store by lane 0 needs lane 0 of its operand, and a shuffle down by 16 needs
-// lane 16 of its operand. The pass evaluates conditions that depend only on the
-// thread's index. For a bounds check, the pass considers both results. It
-// ignores effects under any other condition.
+// A backward pass finds, for each value, the lanes in which a store or another
+// effect needs the value. A store by lane 0 needs lane 0 of its operand. If
+// lane 0 of a shuffle down by 16 is needed, lane 16 of the shuffle's operand
+// is. The pass evaluates conditions that depend only on the thread's index. For
+// a bounds check, the pass considers both results. It ignores effects under any
+// other condition.
 #include "lint/lost_lanes.h"
 
 #include "ir/intrin.h"
@@ -25,17 +28,17 @@ static const uint32_t ALL = 0xffffffff;
 
 typedef struct Lanes {
   const Fn *fn;
-  // for each instruction (for a VAR or registers: for the value): the lanes
-  // that may execute the instruction (active), and the lanes whose result an
-  // effect needs (need)
+  // for each instruction: the lanes that may execute it (active), and the lanes
+  // in which an effect needs its result (need). For a VAR or a register object,
+  // `need` applies to its contents.
   uint32_t *active, *need;
   // for each condition: the lanes in which it may be false (where[0]) or true
   // (where[1]); met: whether `where` is computed
   uint32_t *where[2];
   bool *met[2];
   bool changed;
-  // whether each bit stands for a warp of the block, not for a lane; shuffles
-  // then do not move values
+  // whether bits stand for warps of the block, not for lanes; a shuffle then
+  // moves no value from one bit to another
   bool warps;
 } Lanes;
 
@@ -44,8 +47,8 @@ typedef struct Lanes {
 // Returns the lanes in which condition p may have the value `yes`.
 static uint32_t lanes_where(Lanes *g, Ref p, bool yes);
 
-// Reports whether a comparison may be a bounds check, as in `i < n`, which
-// holds in all lanes of most warps. Any other unknown condition may select
+// Reports whether a comparison may be a bounds check such as `i < n`, which
+// holds in all lanes of most warps. Other comparisons, if unknown, may select
 // exactly the lanes whose sums are correct.
 static bool is_bound(Op op) {
   return op == OP_LT || op == OP_LE;
@@ -135,21 +138,22 @@ static void want_shuffle(Lanes *g, const Ins *i, uint32_t lanes) {
   want(g, i->a[1], lanes);
 }
 
-// If instruction i adds a value and its shuffle, returns the shuffle, and the
-// value in *of. Otherwise returns 0.
+// If instruction i adds a value and a shuffle of this value, returns the
+// shuffle, and stores the value in *of. Otherwise returns 0.
 static Ref shuffle_in(const Fn *fn, const Ins *i, Ref *of) {
   return i->op == OP_ADD ? intrin_shuffled(fn, i, of) : 0;
 }
 
-// Reports whether instruction i is a maximum or minimum of a value and its
-// shuffle.
+// Reports whether instruction i is a maximum or minimum of a value and a
+// shuffle of this value.
 static bool is_extreme_in(const Fn *fn, const Ins *i) {
   Ref of;
   return op_class((Op)i->op) == CLASS_EXTREME && intrin_shuffled(fn, i, &of);
 }
 
-// Like shuffle_in, but also accepts a maximum or minimum of a value and its
-// shuffle, and a selection between a value and its butterfly shuffle.
+// Like shuffle_in, but instruction i may also be a maximum or minimum of a
+// value and its shuffle, or a selection between a value and its butterfly
+// shuffle.
 static Ref combined(const Fn *fn, const Ins *i, Ref *of) {
   Ref s = shuffle_in(fn, i, of);
   if (op_class((Op)i->op) == CLASS_EXTREME) return intrin_shuffled(fn, i, of);
@@ -167,8 +171,8 @@ static bool is_registers(const Fn *fn, Ref r) {
   return r && ir_get(fn, r)->op == OP_RMEM;
 }
 
-// Reports whether instruction i changes nothing but its result, variables and
-// registers.
+// Reports whether instruction i has no effect except on its result, variables
+// and registers.
 static bool computes(const Fn *fn, const Ins *i) {
   Op op = (Op)i->op;
   if (op == OP_VAR) return false;
@@ -188,7 +192,8 @@ static void pass_on(Lanes *g, Ref r) {
   if (i->op == OP_SEL) {
     Ref of;
     want(g, i->a[0], lanes);
-    // each lane takes the value of one of the two lanes, depending on the data
+    // The data decides from which of two lanes each lane takes the value, so
+    // both operands are needed in all lanes.
     if (combined(fn, i, &of)) {
       want(g, i->a[1], lanes);
       want(g, i->a[2], lanes);
@@ -221,8 +226,8 @@ static void pass_on(Lanes *g, Ref r) {
 
 // ---- reports ----
 
-// Reports whether value r contains the unchanged index of the thread or lane.
-// Sets *ok to false at operations that may produce equal values in several
+// Reports whether value r depends on the index of the thread or lane. Sets *ok
+// to false if r contains operations that may produce equal values in several
 // lanes.
 static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
   const Ins *i = ir_get(fn, r);
@@ -241,9 +246,10 @@ static bool varies(const Fn *fn, Ref r, bool *ok, int depth) {
 }
 
 // Reports whether lanes may have values of r that come from different elements
-// of global memory: r is a loaded element, or a sum of such elements in a loop,
-// at an address that contains the unchanged index of the thread or lane. Sets
-// *ok to false at operations that may produce equal values in several lanes.
+// of global memory. r is then a loaded element, or a sum of such elements in a
+// loop, whose address depends on the index of the thread or lane. Sets *ok to
+// false if the address contains operations that may produce equal values in
+// several lanes.
 static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
   const Ins *i = ir_get(fn, r);
   if (!r || depth == 0) return false;
@@ -265,9 +271,9 @@ static bool is_input(const Fn *fn, Ref r, bool *ok, int depth) {
   return found;
 }
 
-// Finds, for each lane, the lanes whose values are in r, if r is a chain of
-// sums of a value and its shuffle. Any other value contains only the value of
-// its own lane. Unknown conditions end the chain.
+// Sets part[l] to the mask of the lanes whose values are in lane l's value of
+// r, if r is a chain of sums of a value and its shuffle. Any other value
+// contains only the value of its own lane. Unknown conditions end the chain.
 static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -296,8 +302,8 @@ static void find_parts(Lanes *g, Ref r, uint32_t part[WARP], int depth) {
 }
 
 // Checks a step of a scan: a selection r between a value and its sum with a
-// shuffle. Reports the step if the last lane's sum lacks the values of some
-// lanes, but of fewer than half of them.
+// shuffle. Reports the step if the last lane's sum lacks the values of some,
+// but fewer than half, of the lanes.
 static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
   enum { STEPS = 16 };
   const Fn *fn = g->fn;
@@ -314,8 +320,8 @@ static void look_at_scan(Lanes *g, Ref r, LostLanes *l) {
                      .scan = true};
 }
 
-// Returns the value that instruction i adds to a variable, or 0 if it does not
-// add, or adds a constant.
+// Returns the value that instruction i adds to a variable. Returns 0 if i does
+// not add, or adds a constant.
 static Ref added(const Fn *fn, const Ins *i) {
   if (i->op != OP_VSET || ir_get(fn, i->a[1])->op != OP_ADD) return 0;
   const Ins *sum = ir_get(fn, i->a[1]);
@@ -326,8 +332,8 @@ static Ref added(const Fn *fn, const Ins *i) {
   return 0;
 }
 
-// If instruction i sets a variable to another value where a comparison holds,
-// returns the comparison, otherwise 0.
+// If instruction i sets a variable to a new value only where a comparison is
+// true, returns the comparison. Otherwise returns 0.
 static Ref selected(const Fn *fn, const Ins *i) {
   const Ins *sel = ir_get(fn, i->a[1]);
   if (i->op != OP_VSET || sel->op != OP_SEL) return 0;
@@ -344,8 +350,9 @@ static bool is_own(const Fn *fn, Ref r) {
   return is_input(fn, r, &ok, NEAR) && ok;
 }
 
-// Checks instruction r, which may add to a variable in a loop, or select its
-// value by elements. Reports r in *l if only one lane's result is used.
+// Checks instruction r if it adds to a variable in a loop, or selects the
+// variable's value by comparing elements. Reports r in *l if only one lane's
+// result is used.
 static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -381,8 +388,9 @@ static void look_at(const Lanes *g, Ref r, LostLanes *l) {
   *l = (LostLanes){.at = r, .shuffle = s, .lanes = none};
 }
 
-// If instruction r combines a value with its butterfly shuffle, returns the
-// shuffle's distance, and the value in *of. Otherwise returns 0.
+// If instruction r combines a value with a butterfly shuffle of this value,
+// returns the shuffle's distance, and stores the value in *of. Otherwise
+// returns 0.
 static uint32_t distance_of(const Fn *fn, Ref r, Ref *of) {
   Ref s = combined(fn, ir_get(fn, r), of);
   const Ins *i = ir_get(fn, s);
@@ -393,8 +401,8 @@ static uint32_t distance_of(const Fn *fn, Ref r, Ref *of) {
   return (uint32_t)d;
 }
 
-// Reports whether any lane uses value r, and the indices of all lanes that use
-// it agree in the bits `gap`.
+// Reports whether at least one lane uses value r, and the indices of all lanes
+// that use r have equal bits in the mask `gap`.
 static bool agree_in(const Lanes *g, Ref r, uint32_t gap) {
   uint32_t used = g->need[r] & g->active[r];
   for (uint32_t l = 0; l < WARP; l++)
@@ -403,10 +411,10 @@ static bool agree_in(const Lanes *g, Ref r, uint32_t gap) {
   return used;
 }
 
-// Looks for chains of butterfly shuffles whose distances leave out a power of
-// two between other distances. If lanes at such a distance from each other use
-// their results, their separate sums are intended. inner[r]: whether another
-// butterfly of a chain combines r.
+// Looks for chains of butterfly shuffles that skip a power of two between their
+// distances. If two lanes at the skipped distance both use their results, their
+// separate sums are intended, and the chain is not reported. inner[r]: whether
+// another butterfly shuffle of a chain combines r.
 static void look_at_gaps(Ctx *cx, const Lanes *g,
                          void (*found)(void *ud, const LostLanes *l),
                          void *ud) {
@@ -427,9 +435,9 @@ static void look_at_gaps(Ctx *cx, const Lanes *g,
   }
 }
 
-// Checks maximum or minimum r of a chain of shuffles. Reports the lanes that
-// use an incomplete maximum, if another lane's maximum includes the values of
-// all lanes.
+// Checks maximum or minimum r, the last of a chain of shuffles. Reports the
+// lanes that use an incomplete maximum, if another lane's maximum includes the
+// values of all lanes.
 static void look_at_extreme(Lanes *g, Ref r, const bool *inner,
                             LostLanes *l) {
   enum { STEPS = 16 };
@@ -443,8 +451,8 @@ static void look_at_extreme(Lanes *g, Ref r, const bool *inner,
                      .extreme = true};
 }
 
-// Returns, for each instruction, whether another instruction combines its
-// result with a shuffle.
+// Returns, for each instruction, whether another instruction combines the
+// result with a shuffle of this result.
 static bool *inner_values(Ctx *cx, const Fn *fn) {
   bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -454,8 +462,8 @@ static bool *inner_values(Ctx *cx, const Fn *fn) {
   return inner;
 }
 
-// Checks sum r of a warp's shuffles. Reports the sum if warps with different
-// elements compute it, but only some of these warps use it.
+// Checks sum r, which a warp computes by shuffles. Reports r if several warps
+// compute it from different elements, but only some of these warps use it.
 static void look_at_warps(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   Ref of, inner, s = shuffle_in(fn, ir_get(fn, r), &of);

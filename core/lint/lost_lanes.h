@@ -1,33 +1,34 @@
-// Finds sums of a warp that lack the values of some lanes, or count values of
-// some lanes twice (lost_lanes.c).
+// Finds sums over the lanes of a warp that lack the values of some lanes, or
+// count them twice (lost_lanes.c).
 #ifndef CUTE_LOST_LANES_H
 #define CUTE_LOST_LANES_H
 
 #include "ir/ir.h"
 
 typedef struct LostLanes {
-  Ref at;         // the sum of a value and its shuffle; 0 if there is none
-  // the shuffle; 0: a loop computes the sum, and nothing adds the sums of the
-  // lanes
+  // the instruction that adds a value and its shuffle; 0: no mistake was found
+  Ref at;
+  // the shuffle; 0: each lane computes a sum in a loop, and nothing adds the
+  // lanes' sums
   Ref shuffle;
-  // true: `lanes` add their own value twice, because no lane is at the distance
-  // of the shuffle; false: no sum contains the values of `lanes`
+  // true: the lanes in the mask `lanes` add their own value twice, because the
+  // shuffle has no source lane for them; false: no sum contains their values
   bool twice;
   uint32_t lanes;
-  // without a shuffle: whether the loop selects a value by its elements, such
-  // as the index of a maximum, instead of adding them
+  // without a shuffle: whether the loop does not add elements, but selects a
+  // value by comparing elements, such as the index of a maximum
   bool selects;
-  // whether the bits of `lanes` stand for warps, whose sums no instruction uses
+  // whether `lanes` is a mask of warps, whose sums no instruction uses
   bool warps;
   // whether `at` is a step of a scan, in which the last lane lacks the values
   // of `lanes`
   bool scan;
-  // whether `at` is a maximum or minimum that `lanes` use although it lacks the
-  // values of some lanes; other lanes have the whole maximum
+  // whether `at` is a maximum or minimum that is complete in other lanes, but
+  // in `lanes` lacks the values of some lanes
   bool extreme;
-  // mask of the distances that a chain of butterfly shuffles leaves out between
-  // other distances; 0: none. `lanes` is then the mask of the distances that
-  // the chain has.
+  // mask of the distances (powers of two) that a chain of butterfly shuffles
+  // skips; 0: none. If distances are skipped, `lanes` is the mask of the
+  // chain's distances.
   uint32_t gap;
 } LostLanes;
 

@@ -1,11 +1,11 @@
 // Finds sums that are lost. An MMA of a warpgroup or of tcgen05 whose field
-// ACCUMULATE is false overwrites its accumulator. The earlier sums are lost if
-// this happens in the second iteration of a loop in which nothing else reads
-// the accumulator, or after another MMA with no read in between. The field may
-// depend on the loop's counter: `k:gt(1)` is false in two iterations. A loop
-// also loses the sums of its earlier iterations if each iteration begins by
-// resetting the accumulators of an MMA, or a variable, and only adds to them
-// afterwards.
+// ACCUMULATE is false overwrites its accumulator. The earlier sums are lost in
+// two cases: the MMA overwrites them in the second iteration of a loop in which
+// nothing else reads the accumulator, or after another MMA with no read in
+// between. The field may depend on the loop's counter: with `k:gt(1)` instead
+// of `k:gt(0)`, the second iteration overwrites the sums. A loop also loses the
+// sums of its earlier iterations if each iteration begins by resetting the
+// accumulators of an MMA, or a variable, and only adds to them afterwards.
 #include "lint/lost_sums.h"
 
 #include "ir/operands.h"
@@ -13,8 +13,8 @@
 
 #include <string.h>
 
-// The accumulators of an MMA: an object, an index into Fn.mem, and its first
-// element, a register number or the Ref of an offset.
+// The accumulators of an MMA. mem: the object's index into Fn.mem. first: the
+// first register number, or in tensor memory the Ref of the offset.
 typedef struct Target {
   int64_t mem;
   uint32_t first;
@@ -31,8 +31,8 @@ static bool may_overwrite(const Fn *fn, const Ins *i) {
   return op_class((Op)i->op) == CLASS_MMA && operand_ref(fn, i, ROLE_ADD);
 }
 
-// Computes value r for a value `counter` of the counter of `loop`. Returns
-// false if r depends on anything else.
+// Computes value r in the iteration of `loop` in which its counter is
+// `counter`. Returns false if r depends on anything else.
 static bool value_at(const Fn *fn, Ref r, Ref loop, int64_t counter, int depth,
                      uint64_t *value) {
   const Ins *i = ir_get(fn, r);
@@ -61,8 +61,9 @@ static bool overwrites(const Fn *fn, const Ins *i, Ref loop, int64_t k) {
   return value_at(fn, add, loop, first + k * step, NEAR, &value) && !value;
 }
 
-// Reports whether i reads object `mem` other than by accumulating. Objects in
-// tensor memory may overlap.
+// Reports whether i reads object `mem`, other than as an accumulator to which
+// it adds. Objects in tensor memory may overlap, so a read of any of them
+// counts.
 static bool reads(const Fn *fn, const Ins *i, int64_t mem) {
   Operand o;
   bool tensor = fn->mem.p[mem].space == SP_TMEM;
@@ -88,8 +89,8 @@ static bool runs_once(const Fn *fn, Ref r) {
   return v[2] > 0 ? v[1] - v[0] <= v[2] : v[0] - v[1] <= -v[2];
 }
 
-// Returns the loop that executes instruction r in each of several iterations,
-// and the loop's END. Returns 0 if there is none.
+// Returns the loop whose body directly contains instruction r, if it may have
+// several iterations. Otherwise returns 0. Sets *end to the loop's END.
 static Ref repeats(const Fn *fn, Ref r, Ref *end) {
   Ref first = ir_region_around(fn, r);
   if (!op_loops((Op)ir_get(fn, first)->op) || runs_once(fn, first)) return 0;
@@ -103,8 +104,8 @@ static bool any_reads(const Fn *fn, Ref first, Ref end, int64_t mem) {
   return first < end;
 }
 
-// Reports whether an MMA before r in the same region wrote the same registers,
-// and nothing has read them since then.
+// Reports whether an MMA before r in the same region wrote accumulators t, and
+// nothing between that MMA and r reads them.
 static bool follows_mma(const Fn *fn, Ref r, Target t) {
   for (Ref j = r - 1; j > 0; j--) {
     const Ins *i = ir_get(fn, j);
@@ -135,10 +136,10 @@ static bool uses(const Fn *fn, const Ins *i, Ref r) {
   return false;
 }
 
-// Reports whether instruction r does not use the sum in `what`, or only adds to
-// it: by an MMA that accumulates, or by setting the variable to a sum that
-// contains its old value. Sets bit r - base of `sum` if the result of r
-// contains the variable's value.
+// Reports whether instruction r does nothing with the sum in `what` except to
+// add to it. An MMA that accumulates adds, and so does an instruction that sets
+// variable `what` to a sum that contains its old value. Sets bit r - base of
+// `sum` if the result of r contains the variable's value.
 static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
   const Ins *i = ir_get(fn, r);
   bool mma = false, reads_sum = false;
@@ -158,8 +159,9 @@ static bool adds(const Fn *fn, Ref r, Ref what, uint64_t *sum, Ref base) {
   return get || plus || (!reads_sum && !uses(fn, i, what));
 }
 
-// Reports whether instruction r resets a sum in each iteration of a loop that
-// only adds to the sum, and later instructions use the sum.
+// Reports whether instruction r resets a sum at the start of each iteration of
+// a loop that otherwise only adds to it, although later instructions use the
+// sum.
 static bool resets_sum(Ctx *cx, const Fn *fn, Ref r) {
   Ref what = reset_by(fn, r), end = 0;
   Ref first = what ? repeats(fn, r, &end) : 0;

@@ -1,11 +1,11 @@
-// Finds loops over whole tiles that omit the rest of a row. The loop has a
-// constant number of iterations, and each reads the next tile of a row, from
-// the row's beginning on. The last tile would reach over the row's end, so the
-// loop omits the elements after the last whole tile.
+// Finds loops over whole tiles that omit the rest of a row. Each iteration
+// reads the next tile of a row, and the number of iterations is constant. One
+// more tile would extend beyond the row's end, so the loop omits the elements
+// after the last whole tile.
 //
-// The omission is a mistake if another line reads the whole row. It is taken as
-// intended if a line reads only the rest, or if the analysis cannot tell which
-// elements a line reads.
+// The omission is reported as a mistake if another line reads the whole row. It
+// is assumed to be intended if a line reads only the rest, or if the analysis
+// cannot determine which elements a line reads.
 #include "lint/lost_tails.h"
 
 #include <stdio.h>
@@ -14,7 +14,8 @@
 
 enum { BUDGET = 1 << 18, WARP = 32 };
 
-// The rows of a tensor: their length, and the distance of two rows.
+// The rows of a tensor: their length, and the distance between adjacent rows,
+// both in elements.
 typedef struct Rows { int64_t extent, pitch; } Rows;
 
 static bool rows_of(const Fn *fn, const Mem *m, Rows *rows) {
@@ -34,10 +35,11 @@ typedef struct Search {
   IndexValues v;
 } Search;
 
-// Finds the first and the last column that the threads read at offset `off` in
-// the state of s->v. The first lane of each warp determines the warp's row, and
-// a column may be beyond the row's end, because conditions around the load are
-// ignored. Returns false if the columns are unknown.
+// Finds the first and the last column that the threads of a block read at
+// offset `off`, in the block and iteration that s->v selects. The row of a warp
+// is that of its first lane. A column may be beyond the row's end, because
+// conditions around the load are ignored. Returns false if the columns are
+// unknown.
 static bool columns(Search *s, Ref off, const Rows *rows, int64_t *first,
                     int64_t *last) {
   const int64_t *at = index_values(&s->v, off);
@@ -59,7 +61,8 @@ static void set(Search *s, Ref loop, int64_t k, bool last) {
   index_values_forget(&s->v);
 }
 
-// Reports whether the columns at offset `off` depend on the block.
+// Reports whether the columns at offset `off` may depend on the index of the
+// block.
 static bool moves(Search *s, Ref off, const Rows *rows) {
   int64_t first, last;
   bool found = false;
@@ -72,8 +75,9 @@ static bool moves(Search *s, Ref off, const Rows *rows) {
   return found;
 }
 
-// Reports whether load r reads whole tiles of rows in a loop of n iterations.
-// Sets *n to the number of elements of a row that it reads.
+// Reports whether load r, in a loop with a constant number of iterations, reads
+// the next whole tile of a row in each iteration. Sets *n to the number of
+// elements of a row that the loop reads.
 static bool reads_tiles(Search *s, Ref r, const Rows *rows, int64_t *n) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);

@@ -1,12 +1,12 @@
 // Finds loops whose tiles overlap. Each iteration adds elements of global
-// memory to sums over all threads of the block, but the iteration also loads
-// elements that the preceding iteration loaded, because the step is smaller
-// than the tile.
+// memory to sums over all threads of the block. Because the step is smaller
+// than the tile, an iteration adds elements again that the preceding iteration
+// added.
 //
-// The tiles of a convolution also overlap, which is correct. In its loop, other
-// operands do not overlap, or each thread has a separate sum. Therefore the
-// analysis reports a loop only if all its tiles overlap by half or more. Tiles
-// with a halo overlap by less than half.
+// The tiles of a convolution overlap on purpose, but then those of its weights
+// do not, or each thread has a separate sum. Therefore the analysis reports a
+// loop only if all its tiles overlap by half or more. Tiles with a halo overlap
+// by less than half.
 #include "lint/overlapping_steps.h"
 
 #include <stdlib.h>
@@ -21,14 +21,15 @@
 enum { NEAR = 24, BUDGET = 1 << 18, LOADS = 256, DEPTH = 64,
        VISITS = 1 << 16 };
 
-// The search in the loop from instruction `first` to `end`.
+// The analysis of a loop, whose instructions are `first` to `end`.
 typedef struct Loop {
   Ctx *cx;
   const Fn *fn;
   Ref first, end;
   int64_t step;
   IndexValues *v;
-  bool *on;        // for each instruction: whether it depends on the counter
+  // for each instruction: whether it depends on the loop's counter
+  bool *on;
   bool *filled;    // for each object of Fn.mem: whether the loop writes it
   // same_values() of the function, computed when it is needed; NULL: unknown
   const uint8_t *same;
@@ -53,7 +54,7 @@ static bool is_loop(const Fn *fn, Ref r, int64_t *step) {
 
 // ---- the elements of an iteration ----
 
-// The elements that the loads from an argument read in an iteration.
+// The elements of one argument that an iteration loads.
 typedef struct Tile {
   int32_t arg;
   Ref at;              // a load
@@ -78,9 +79,8 @@ static size_t unique(int64_t *x, size_t n) {
   return kept;
 }
 
-// Clears active[t] for each thread t that does not execute the region at r, or
-// the region's ELSE if `other` is set. Returns false if these threads are
-// unknown.
+// Clears active[t] for each thread t that does not execute the region at r (if
+// `other` is set: its ELSE). Returns false if these threads are unknown.
 static bool enter(Loop *g, Ref r, bool other, bool *active) {
   const Ins *i = ir_get(g->fn, r);
   const int64_t *p, *limit, *step;
@@ -99,8 +99,8 @@ static bool enter(Loop *g, Ref r, bool other, bool *active) {
   return true;
 }
 
-// Adds the elements that load r reads to its tile. Returns false if the
-// elements are unknown.
+// Adds to *tile the elements that load r reads in the active threads. Returns
+// false if they are unknown.
 static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
                      const bool *active) {
   const int64_t *at = index_values(g->v, from->off);
@@ -122,9 +122,9 @@ static bool add_load(Loop *g, Tile *tile, Ref r, const Operand *from,
   return true;
 }
 
-// Finds the tiles that iteration k loads. Returns their number, or -1 if the
-// tiles of the loop cannot be compared: elements are not known, or several
-// loads of an iteration read the same elements.
+// Finds the tiles that iteration k loads, one for each argument. Returns their
+// number. Returns -1 if the elements are not known, or if several loads of the
+// iteration read the same elements.
 static int find_tiles(Loop *g, int64_t k, Tile *tile, int most) {
   const Fn *fn = g->fn;
   bool *active[DEPTH + 1];
@@ -206,7 +206,8 @@ static void find_dependent(Loop *g) {
   }
 }
 
-// Returns the object of a matrix descriptor, or 0.
+// If r is a matrix descriptor, or is computed from one, returns the shared
+// object that it describes. Otherwise returns 0.
 static Ref described(const Fn *fn, Ref r, int depth) {
   const Ins *i = ir_get(fn, r);
   if (i->op == OP_DESC) return i->a[0];
@@ -215,9 +216,9 @@ static Ref described(const Fn *fn, Ref r, int depth) {
   return a ? a : described(fn, i->a[1], depth - 1);
 }
 
-// Reports whether instruction r uses the counter for something other than
-// addresses of the loop's loads and bounds: to choose weights, or as a term of
-// a result.
+// Reports whether instruction r uses the loop's counter for anything other than
+// addresses of loads and bounds checks, such as to choose weights or as a term
+// of a result.
 static bool weighs(const Loop *g, Ref r) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -255,7 +256,7 @@ static bool is_barred(const Fn *fn, Ref r) {
   return false;
 }
 
-// Reports whether all threads have the same value r in all iterations.
+// Reports whether value r is the same in all threads and all iterations.
 static bool is_uniform(Loop *g, Ref r) {
   enum { THREADS = SAME_LANES | SAME_WARPS };
   if (ir_get(g->fn, r)->op == OP_CONST) return true;
@@ -297,16 +298,16 @@ static bool is_sum(Loop *g, Ref r, Ref var, bool plain, int depth) {
   return false;
 }
 
-// Reports whether instruction i adds its operand to another value, or copies it
-// without a change.
+// Reports whether instruction i adds an operand to another value, or copies an
+// operand unchanged.
 static bool adds_or_moves(const Ins *i) {
   OpClass class = op_class((Op)i->op);
   return class == CLASS_SUM || class == CLASS_SELECT || i->op == OP_VSET ||
          intrin_shuffles(i);
 }
 
-// Reports whether every read of an element of a shared object only adds the
-// element.
+// Reports whether all elements of shared tensor `object` that the kernel reads
+// are only added to other values or copied.
 static bool only_adds(const Fn *fn, Ref object) {
   Operand o;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -346,9 +347,9 @@ static bool is_combined(const Loop *g, Ref var) {
   return false;
 }
 
-// Reports whether the loop adds the loaded elements to sums over several
-// threads: by an MMA, from shared memory that it fills, or in variables that
-// the threads add later. Each load must be added once to such a sum.
+// Reports whether the loop adds each loaded element once to a sum over several
+// threads: by an MMA, from shared memory that the loop fills, or in variables
+// that the threads add up after the loop.
 static bool sums(Loop *g) {
   const Fn *fn = g->fn;
   bool found = false, staged = false;

@@ -3,14 +3,15 @@
 // thread then divides its own elements by its own sum, the results of a row are
 // divided by different numbers. A sum (or maximum) is partial in three cases:
 // - A loop adds elements, and its counter starts at the thread's index.
-// - Unrolled additions of loaded elements: along one mode of the tensor, the
-//   elements of a thread are interleaved with those of other threads.
-// - Unrolled additions of accumulators of an MMA: lanes share the rows.
+// - Unrolled additions of loaded elements, if the elements of a thread are
+//   interleaved with those of other threads along one mode of the tensor.
+// - Unrolled additions of accumulators of an MMA, because several lanes hold
+//   the accumulators of a row.
 //
-// A forward pass finds which values depend on partial sums, and which of these
-// also depend on the thread's own elements by an operation other than a sum. A
-// kernel that stores such a value to global memory is reported. Shuffles and
-// shared memory combine values of several threads and end the search.
+// A forward pass finds the values that combine a partial sum with the thread's
+// own elements by an operation other than a sum. A kernel that stores such a
+// value to global memory is reported. Shuffles and shared memory combine values
+// of several threads and end the search.
 #include "lint/partial_sums.h"
 
 #include "ir/intrin.h"
@@ -20,10 +21,11 @@
 
 #include <stdio.h>
 
-// Bits of a value. THREAD: an index that depends on the thread. OWN: made of
-// elements that the thread chooses. LANES, WARPS: made of a partial sum that
-// lanes or warps share. MIXED: made of OWN elements and a partial sum. ACC:
-// accumulators of an MMA.
+// Properties of a value. THREAD: an index that depends on the thread. OWN:
+// computed from elements that the thread's index selects. LANES, WARPS:
+// computed from a partial sum that lacks a reduction over lanes or warps.
+// MIXED: computed from OWN elements and a partial sum. ACC: accumulators of an
+// MMA.
 enum { THREAD = 1, OWN = 2, LANES = 4, WARPS = 8, MIXED = 16, ACC = 32,
        PART = LANES | WARPS, NEAR = 24, WARP = 32, TERMS = 4, MOST = 64,
        // depth of searches that may visit an operand several times
@@ -33,7 +35,7 @@ typedef struct Search {
   const Fn *fn;
   Writers by;
   uint8_t *of;      // the bits of each value, variable and object
-  // for each value or variable that is a partial sum: LANES, WARPS
+  // for each value or variable that is a partial sum: the bits LANES and WARPS
   uint8_t *part;
   bool *joined;     // variables and objects that hold shuffled values
   bool changed;
@@ -45,8 +47,8 @@ typedef struct Search {
 
 // ---- differences between threads ----
 
-// Stores in *d the difference of integer r between threads 0 and t. Returns
-// false if the difference is unknown.
+// Sets *d to the value of integer r in thread t minus its value in thread 0.
+// Returns false if the difference is unknown.
 static bool difference(const Fn *fn, Ref r, int32_t t, int depth, int64_t *d) {
   const Ins *i = ir_get(fn, r);
   int64_t a, b, c;
@@ -75,8 +77,8 @@ static bool difference(const Fn *fn, Ref r, int32_t t, int depth, int64_t *d) {
   return true;
 }
 
-// Returns LANES if adjacent lanes have different values of integer r, and WARPS
-// if adjacent warps have.
+// Returns the bit LANES if adjacent lanes have different values of integer r,
+// and the bit WARPS if adjacent warps do.
 static uint8_t sharers(const Fn *fn, Ref r) {
   int64_t lane, warp;
   if (ir_threads(fn) < WARP) return 0;
@@ -93,7 +95,7 @@ static bool is_global_load(const Fn *fn, const Ins *i) {
 }
 
 // Reports whether r is computed from a loaded element whose index depends on
-// the counter of loop l. index: whether r is part of such an index.
+// the counter of loop l. `index` states whether r is part of an index.
 static bool loads_by(Search *s, Ref r, Ref l, bool index, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -161,7 +163,7 @@ static void add_chain(const Fn *fn, Ref r, Op op, Chain *c, int depth) {
   }
 }
 
-// Returns the load, of a global element or of a register, from which term r is
+// Returns the first load (of global memory or a register) from which term r is
 // computed, or 0.
 static Ref load_in(const Fn *fn, Ref r, int depth) {
   const Ins *i = ir_get(fn, r);
@@ -174,8 +176,8 @@ static Ref load_in(const Fn *fn, Ref r, int depth) {
   return found;
 }
 
-// Splits offset r into a value, which is returned, and a constant, which is
-// stored in *c.
+// Splits offset r into the sum of a value and a constant. Returns the value,
+// and stores the constant in *c.
 static Ref base_of(const Fn *fn, Ref r, int64_t *c) {
   const Ins *i = ir_get(fn, r);
   *c = 0;
@@ -183,10 +185,10 @@ static Ref base_of(const Fn *fn, Ref r, int64_t *c) {
   return r;
 }
 
-// Reports whether two threads, and the elements of a thread, differ only along
-// one mode of tensor m, which has two modes. d: distance between the threads'
-// elements. part: divisor of the distances between the elements of a thread.
-// span: the largest of these distances.
+// Reports whether the elements of two threads all lie along one mode of tensor
+// m, which has two modes. d: distance between elements of the two threads.
+// part: divisor of the distances between the elements of one thread. span: the
+// largest of these distances.
 static bool same_mode(const Fn *fn, const Mem *m, int64_t d, int64_t part,
                       int64_t span) {
   long long n[2], stride[2];
@@ -209,8 +211,8 @@ static int64_t divisor(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-// Returns LANES and WARPS if lanes and warps share the terms of a chain of
-// loads of one tensor.
+// Returns the bits LANES and WARPS if other lanes and warps load further terms
+// of the same sum. c is a chain of loads of one tensor.
 static uint8_t of_loads(Search *s, const Chain *c) {
   const Fn *fn = s->fn;
   Ref mem = 0, base = 0;
@@ -222,8 +224,8 @@ static uint8_t of_loads(Search *s, const Chain *c) {
     const Ins *i = ir_get(fn, r);
     int64_t at;
     Ref b = base_of(fn, i->a[1], &at);
-    // If the load reads a register, use the load whose element was stored to
-    // the register.
+    // If r loads a register, continue with the load whose result was stored to
+    // this register.
     if (ir_get(fn, i->a[0])->op == OP_RMEM) {
       Ref w = s->by.last[i->a[0]];
       for (; w && ir_get(fn, w)->a[1] != i->a[1]; w = s->by.before[w]) continue;
@@ -245,15 +247,15 @@ static uint8_t of_loads(Search *s, const Chain *c) {
                                       most - least))
     return 0;
   uint8_t who = sharers(fn, base);
-  // Warps may have rows of their own.
+  // Each warp may add a row of its own, which is a complete sum.
   if (who & WARPS && difference(fn, base, WARP, NEAR, &d) &&
       !same_mode(fn, ir_memof(fn, mem), d, part, d > 0 ? d : -d))
     who &= (uint8_t)~WARPS;
   return who;
 }
 
-// Returns LANES if lanes share the terms of a chain of accumulators of one MMA,
-// else 0.
+// Returns LANES if chain c consists of several accumulators of one MMA, because
+// other lanes hold further terms of the sum. Otherwise returns 0.
 static uint8_t of_accumulators(Search *s, const Chain *c) {
   const Fn *fn = s->fn;
   Ref mem = 0;
@@ -268,8 +270,9 @@ static uint8_t of_accumulators(Search *s, const Chain *c) {
   return n >= TERMS ? LANES : 0;
 }
 
-// Marks chains of several sums or maxima. r is the last one of its chain: no
-// other sum or maximum continues it.
+// If r ends a chain of sums or maxima, marks r as a partial sum where the terms
+// show that it is one. inner[r]: whether a later sum or maximum continues the
+// chain.
 static void look_at_chain(Search *s, Ref r, const bool *inner) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -417,8 +420,8 @@ static void find_dependent(Search *s) {
   } while (s->changed);
 }
 
-// Returns the union of the flags of the values that instruction i stores to
-// global memory, or 0 if it stores none there.
+// Returns the properties of the values that instruction i stores to global
+// memory, or 0 if it stores none there.
 static uint8_t of_stored(const Search *s, const Ins *i) {
   Operand o;
   uint8_t of = 0;
@@ -431,9 +434,8 @@ static uint8_t of_stored(const Search *s, const Ins *i) {
   return out ? of : 0;
 }
 
-// Returns the bits LANES and WARPS of partial sum r that the kernel's stored
-// values have, if a stored value is MIXED; else 0. Ignores all other partial
-// sums.
+// Returns the bits LANES and WARPS of partial sum r that reach a stored value
+// which is MIXED, or 0 if there is none. Ignores all other partial sums.
 static uint8_t of_mixed(Search *s, Ref r) {
   const Fn *fn = s->fn;
   uint8_t own = s->part[r], of = 0;

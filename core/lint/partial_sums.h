@@ -6,7 +6,8 @@
 #include "ir/ir.h"
 
 // A partial sum (or maximum). Each thread adds only its part of the elements,
-// combines this sum with its elements, and stores the result.
+// combines this sum with its own elements, for example by a division, and
+// stores the result.
 typedef struct PartialSum {
   Ref at;           // the instruction that adds
   bool warps;  // whether the sums of lanes are combined, but not those of warps

@@ -5,11 +5,14 @@
 //
 // A forward pass finds the origins of each value. The pass is repeated until
 // nothing changes, because variables, registers and shared memory are mutable.
-// A function is rejected if its sums may lack terms on purpose: an address or a
-// condition depends on data, a condition compares two values that both depend
-// on indices (such as a triangle's `k <= row`), or the limit of a loop depends
-// on an index. Sums over diagonals also lack terms on purpose: an address of
-// global memory depends on (i + k) % n or on i ^ k.
+// A function is rejected if its sums may omit terms on purpose. This is assumed
+// in these cases:
+// - An address or a condition depends on data.
+// - A condition compares two values that both depend on indices, such as `k <=
+//   row` for a triangle.
+// - The limit of a loop depends on an index.
+// - An address of global memory depends on (i + k) % n or on i ^ k, as in a sum
+//   over a diagonal.
 #include "lint/plain_sums.h"
 
 #include "ir/intrin.h"
@@ -65,8 +68,8 @@ static uint8_t of_product(uint8_t a, uint8_t b) {
   return !a || !b ? 0 : both ? PRODUCT : OTHER;
 }
 
-// Returns the origins of a value that had the origins `of` and was multiplied
-// or divided by value `by`.
+// Returns the origins of the product or quotient of a value with the origins
+// `of` and value `by`.
 static uint8_t of_scale(const Made *g, uint8_t of, Ref by) {
   const Ins *i = ir_get(g->fn, by);
   while (i->op == OP_CVT) i = ir_get(g->fn, i->a[0]);
@@ -75,7 +78,7 @@ static uint8_t of_scale(const Made *g, uint8_t of, Ref by) {
 }
 
 // Returns the origins of the sum of values r and q, whose origins are a and b.
-// Variables that begin with a constant count as sums.
+// A variable that begins with a constant counts as a sum.
 static uint8_t of_sum(const Made *g, uint8_t a, Ref r, uint8_t b, Ref q) {
   a &= DATA, b &= DATA;
   if (!a && !b) return 0;
@@ -92,8 +95,8 @@ static uint8_t of_arithmetic(const Made *g, const Ins *i) {
   Ref a = i->a[0], b = i->a[1], c = i->a[2];
   uint8_t x = of[a] & DATA, y = of[b] & DATA;
   if (i->op == OP_ADD) {
-    // The sum of 64-bit integers may be an address in shared memory that
-    // contains elements.
+    // The sum of 64-bit integers may be a descriptor or an address of shared
+    // memory. It keeps the origins of the elements in this memory.
     bool address = dtype_is_int((DType)i->type) &&
                    dtype_bits((DType)i->type) == 64;
     return address ? x | y : of_sum(g, x, a, y, b);
@@ -136,7 +139,7 @@ static bool moves(const Ins *i) {
          c == CLASS_MATRIX;
 }
 
-// Returns the origins of the operands of i, without addresses.
+// Returns the origins of the operands of i, except those of addresses.
 static uint8_t of_operands(const Made *g, const Ins *i) {
   uint8_t of = 0;
   Operand o;
@@ -156,8 +159,8 @@ static uint8_t of_result(const Made *g, const Ins *i) {
   return OTHER;
 }
 
-// Reports whether another instruction divides the dividend of remainder r, so
-// that the quotient and the remainder are coordinates of one index.
+// Reports whether another instruction computes a quotient of remainder r's
+// dividend. The quotient and the remainder are then coordinates of one index.
 static bool is_coordinate(const Fn *fn, Ref r) {
   Ref v = ir_get(fn, r)->a[0];
   for (Ref k = 1; k < fn->ins.n; k++) {
@@ -168,7 +171,7 @@ static bool is_coordinate(const Fn *fn, Ref r) {
 }
 
 // Reports whether integer r is an index that wraps around: the remainder of a
-// sum, difference or product, or an exclusive or.
+// sum, difference or product, or an XOR.
 static bool wraps(const Made *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   if (!((g->of[i->a[0]] | g->of[i->a[1]]) & INDEX)) return false;
@@ -212,7 +215,7 @@ static void pass_on(Made *g, Ref r) {
   }
 }
 
-// Reports whether sums may lack terms on purpose because of instruction i.
+// Reports whether instruction i suggests that sums omit terms on purpose.
 static bool selects(const Made *g, const Ins *i) {
   Operand o;
   OpClass c = op_class((Op)i->op);

@@ -5,9 +5,9 @@
 
 #include "ir/ir.h"
 
-// Describes a function with one output. The output has sums or copies of the
-// elements of one input, or sums of products of elements of two inputs. `out`
-// and `in` are indices into Fn.arg.
+// Describes a function with one output. The output contains sums or copies of
+// the elements of one input, or sums of products of elements of two inputs.
+// `out` and `in` are indices into Fn.arg.
 typedef struct PlainSums {
   int32_t out, in[2];
   int n;            // number of inputs

@@ -15,12 +15,13 @@ typedef struct Search {
   const Fn *fn;
   Reach *reach;
   uint8_t *met;      // for each instruction: whether its operands were visited
-  // Points of the execution, by number: bit 0 selects the last iterations, and
-  // bit 1 the last block.
+  // Four points of the execution. In the index of a point, bit 0 selects the
+  // last iterations, and bit 1 the last block.
   IndexValues corner[CORNERS];
 } Search;
 
-// Adds to mode `mode` the indices on which value v depends.
+// Records for mode `mode` the thread and block indices on which value v
+// depends.
 static void add_sources(Search *s, int mode, Ref v) {
   if (s->met[v]) return;
   s->met[v] = true;
@@ -53,7 +54,8 @@ static int64_t largest(Search *s, Ref v) {
   return most;
 }
 
-// Adds a coordinate of a mode: value v, or the constant `plain` if v is 0.
+// Records a coordinate of mode `mode`: value v, or the constant `plain` if v is
+// 0.
 static void add_coordinate(Search *s, int mode, Ref v, int64_t plain) {
   Reach *r = s->reach;
   bool unknown = mode < r->modes && r->most[mode] < 0;
@@ -67,7 +69,8 @@ static void add_coordinate(Search *s, int mode, Ref v, int64_t plain) {
   else if (plain > r->most[mode]) r->most[mode] = plain;
 }
 
-// Adds the coordinates that assertions check. Returns false without assertions.
+// Adds the coordinates that assertions for this access check. Returns false if
+// there are none.
 static bool add_claims(Search *s, Ref mem, uint32_t src) {
   int mode = 0;
   bool found = false;

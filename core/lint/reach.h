@@ -7,8 +7,8 @@
 
 enum { REACH_MODES = 8 };
 
-// The coordinates that the accesses of a line to an object can have. Without an
-// assertion about coordinates, the offset of the element is the only mode.
+// The coordinates at which a script line can access an object. If no assertion
+// records the coordinates, the offset of the element is the only mode.
 // - most: for each mode, the largest coordinate, or -1 if it depends on data.
 // - block, thread: for each mode, mask of the axes (bit 0: x) of the indices on
 //   which the coordinate depends.
@@ -20,9 +20,9 @@ typedef struct Reach {
   Ref atomic;
 } Reach;
 
-// Finds the coordinates that line `src` accesses in object `mem` (index in
-// Fn.mem). Conditions around the access are ignored. Returns false if the
-// accesses are unknown.
+// Finds the coordinates at which script line `src` accesses object `mem` (an
+// index into Fn.mem). Ignores conditions around the access. Returns false if
+// the accesses are unknown.
 bool reach_of(Ctx *cx, const Fn *fn, const int32_t grid[3], int32_t mem,
               uint32_t src, Reach *r);
 

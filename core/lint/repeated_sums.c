@@ -1,7 +1,10 @@
-// Finds sums that count values more than once: each thread adds the sum of its
-// block to a total; a reduction over 32 lanes adds values, but fewer than 32
-// lanes have distinct values; or each block computes the same total. Also finds
-// the opposite mistake: each block stores its own sum to the same element.
+// Finds sums that count values more than once:
+// - Each thread of a block adds the sum of the block to a total.
+// - A reduction adds 32 lanes, but fewer than 32 lanes have distinct values.
+// - Each block computes the same total.
+//
+// Also finds the opposite mistake: blocks store different sums to the same
+// element.
 //
 // A forward pass finds, for each value, whether all lanes, all warps and all
 // blocks have the same value. The pass begins with the assumption that they do,
@@ -22,13 +25,13 @@ enum { DATA = 1, REDUCED = 2 };
 
 typedef struct Sums {
   const Fn *fn;
-  // same: a mask SAME_*. The mask applies to the result of an instruction, to
-  // the elements of an object, to the value of a VAR or, for the head of a
-  // region, to the conditions that leave the region. of: a mask of DATA and
+  // For each instruction. same: mask SAME_* of its result, of the elements of
+  // the object that it declares, of the value of the VAR or, for the head of a
+  // region, of the conditions that leave the region. of: a mask of DATA and
   // REDUCED.
   uint8_t *same, *of;
-  // For each shared tensor that a single instruction stores: a mask SAME_* of
-  // the threads of a block that store the same value.
+  // For each shared tensor to which only one instruction stores: mask SAME_* of
+  // the threads of a block for which this instruction stores the same value.
   uint8_t *equal;
   bool *used;  // for each instruction: whether it is an operand of another one
   bool changed;
@@ -89,8 +92,8 @@ static bool is_redux(const Ins *i) {
   return i->op == OP_ASK && id >= IN_REDADD && id <= IN_REDXOR;
 }
 
-// Returns the bits of the lane index that a butterfly shuffle changes
-// (SAME_LANES), or 0.
+// If i is a butterfly shuffle, returns the bit of the lane index that it
+// changes (a bit of SAME_LANES). Otherwise returns 0.
 static uint8_t butterfly(const Fn *fn, const Ins *i) {
   int64_t d;
   bool bfly = intrin_shuffles(i) &&
@@ -100,8 +103,9 @@ static uint8_t butterfly(const Fn *fn, const Ins *i) {
   return (uint8_t)d;
 }
 
-// If instruction i combines a value with its butterfly shuffle, returns the
-// bits of the shuffle's distance, and the value in *of. Otherwise returns 0.
+// If instruction i combines a value with a butterfly shuffle of this value,
+// returns the bits of the shuffle's distance, and stores the value in *of.
+// Otherwise returns 0.
 static uint8_t combined(const Fn *fn, const Ins *i, Ref *of) {
   OpClass c = op_class((Op)i->op);
   bool either = (c == CLASS_SUM && i->op != OP_SUB) || c == CLASS_PRODUCT ||
@@ -134,8 +138,8 @@ static bool is_equal(const Sums *g, Ref tensor) {
          (g->of[tensor] & (DATA | REDUCED)) == (DATA | REDUCED);
 }
 
-// Returns the mask SAME_* of the elements of memory that an operand reads. Adds
-// the inputs of these elements to *of.
+// Returns the mask SAME_* of the memory elements that operand o reads. Adds the
+// inputs of these elements to *of.
 static uint8_t of_memory(const Sums *g, const Operand *o, uint8_t *of) {
   const Fn *fn = g->fn;
   if (o->barrier) return ALL;
@@ -238,7 +242,8 @@ static void pass_on(Sums *g, Ref r, uint8_t control) {
 }
 
 // Calls each(ud, r, control) for each instruction. `control` is the mask SAME_*
-// of the conditions around and before the instruction.
+// of the threads for which the conditions of all enclosing regions, and of all
+// earlier exits, are equal.
 static void walk(Sums *g, void (*each)(void *ud, Ref r, uint8_t control),
                  void *ud) {
   const Fn *fn = g->fn;
@@ -278,7 +283,8 @@ typedef struct Look {
   Sums *g;
   void (*found)(void *ud, const RepeatedSum *s);
   void *ud;
-  // whether blocks exchange values, so that values of blocks may be equal
+  // whether blocks exchange values, so that they may have equal values in a way
+  // that the analysis cannot see
   bool unknown;
 } Look;
 
@@ -288,8 +294,8 @@ static uint8_t several(const Fn *fn, uint8_t same) {
   return n > WARP ? same : same & (uint8_t)~SAME_WARPS;
 }
 
-// Returns the mask SAME_* of an atomic addition: of the added value, the
-// address, and the conditions around the atomic.
+// Returns the mask SAME_* of the threads whose atomic addition r has the same
+// value, address and enclosing conditions.
 static uint8_t of_atomic(const Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t of = 0, same = control;
@@ -303,8 +309,8 @@ static uint8_t of_atomic(const Sums *g, Ref r, uint8_t control) {
   return of & DATA ? same : 0;
 }
 
-// Returns SAME_BLOCKS if each block stores the same sum of several lanes to a
-// different element.
+// Returns SAME_BLOCKS if all blocks store the same sum of several lanes, each
+// to a different element.
 static uint8_t of_store(const Sums *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op != OP_ST || ir_get(g->fn, i->a[0])->op != OP_GMEM) return 0;
@@ -366,7 +372,8 @@ static void look_each(void *ud, Ref r, uint8_t control) {
     l->found(l->ud, &(RepeatedSum){.at = r, .same = apart, .apart = true});
 }
 
-// Finds the shared tensors that a single instruction stores.
+// Finds the shared tensors to which only one instruction stores, and
+// initializes `equal` for them.
 static void find_equal(Sums *g) {
   const Fn *fn = g->fn;
   for (size_t k = 0; k < fn->mem.n; k++) {

@@ -1,20 +1,21 @@
 // Finds sums to which several lanes, warps or blocks add the same value, and
-// elements to which they store different values (repeated_sums.c).
+// elements to which several of them store different values (repeated_sums.c).
 #ifndef CUTE_REPEATED_SUMS_H
 #define CUTE_REPEATED_SUMS_H
 
 #include "ir/ir.h"
 
-// Bits that state between which threads a value is the same. Bit k of
-// SAME_LANES: any two lanes whose indices differ only in bit k. SAME_WARPS: all
-// warps of a block. SAME_BLOCKS: all blocks.
+// Mask of the threads in which a value is the same. Bit k of SAME_LANES: lanes
+// whose indices differ only in bit k. SAME_WARPS: all warps of a block.
+// SAME_BLOCKS: all blocks.
 enum { SAME_LANES = 31, SAME_WARPS = 32, SAME_BLOCKS = 64 };
 
-// at: an atomic addition whose result is unused, the sum of a value and its
-// shuffle, the sum of elements of a shared tensor, or the store of a sum. same:
-// a mask of SAME_*. apart: the instruction `at` stores different values, but
-// lanes, warps or blocks in `same` store to the same element. mem: the shared
-// tensor whose equal elements `at` adds, or NULL.
+// A mistake.
+// - at: an atomic addition whose result is unused, the sum of a value and its
+//   shuffle, the sum of elements of a shared tensor, or the store of a sum.
+// - same: mask SAME_* of the threads that add or store the same value.
+// - apart: these threads store different values, but to the same element.
+// - mem: the shared tensor whose equal elements `at` adds, or NULL.
 typedef struct RepeatedSum {
   Ref at;
   uint8_t same;

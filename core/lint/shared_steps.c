@@ -4,8 +4,9 @@
 // >= d. With the condition i > d, the scan lacks element 0 in thread d.
 //
 // In a reduction by halves, each thread i < d adds element i + d to element i.
-// If the thread stores element i + d alone, element i is lost. A single such
-// step may copy a half on purpose. Several such steps are a mistake.
+// If the thread stores only element i + d, without adding element i, element i
+// is lost. A single step of this kind may be an intended copy of a half.
+// Several of them are a mistake.
 #include "lint/shared_steps.h"
 
 #include "ir/rows.h"
@@ -14,8 +15,8 @@ enum { NEAR = 8 };
 
 typedef struct Search {
   const Fn *fn;
-  // for each instruction: the branch that executes it if its condition is true,
-  // or 0
+  // for each instruction: the innermost IF that executes the instruction if the
+  // IF's condition is true, or 0
   Ref *branch;
 } Search;
 
@@ -62,7 +63,7 @@ static bool is_apart(const Fn *fn, Ref r, Ref i, Ref d, bool minus) {
 }
 
 // Reports whether value r is computed from element `at` of a shared tensor or,
-// with d, from element at + d.
+// if d is not 0, from element at + d.
 static bool has_element(const Fn *fn, Ref r, Ref mem, Ref at, Ref d,
                         int depth) {
   const Ins *i = ir_get(fn, r);
@@ -100,8 +101,9 @@ static bool is_one_nearer(const Fn *fn, Ref r, Ref i, Ref d) {
          v == 1 - u;
 }
 
-// Reports whether load r and other loads in its branch read several elements
-// besides element `at`. The condition may then guard another element.
+// Reports whether the branch of load r loads a third element, other than `at`
+// and the element that r loads. The branch's condition may then guard that
+// element.
 static bool is_window(const Search *s, Ref r, Ref at) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);

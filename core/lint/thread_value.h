@@ -1,4 +1,5 @@
-// Values that depend on the thread's index alone (thread_value.c).
+// Computes values that depend on no index other than the thread's
+// (thread_value.c).
 #ifndef CUTE_THREAD_VALUE_H
 #define CUTE_THREAD_VALUE_H
 
@@ -8,7 +9,7 @@
 // operation.
 bool thread_value_has(const Fn *fn, const Ins *i);
 // Computes instruction i, for which thread_value_has returns true, in thread t
-// of a block. v has the bits of the operands of i. Returns false for a special
+// of a block. v contains the bits of i's operands. Returns false for a special
 // register that depends on more than the thread's index.
 bool thread_value(const Fn *fn, const Ins *i, int32_t t, const uint64_t v[3],
                   uint64_t *value);

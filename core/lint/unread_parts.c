@@ -18,7 +18,7 @@ typedef struct Fragment {
   bool multiplied;
 } Fragment;
 
-// Notes an access to element `at` of an operand. The type of the operand may
+// Records an access to element `at` of operand o. The type of the operand may
 // differ from the object's type.
 static void note(const Fn *fn, Fragment *f, const Mem *m, int64_t at, Ref r,
                  const Operand *o) {
@@ -32,7 +32,7 @@ static void note(const Fn *fn, Fragment *f, const Mem *m, int64_t at, Ref r,
   }
 }
 
-// Notes the accesses of instruction r to fragments.
+// Records the accesses of instruction r to fragments.
 static void access(const Fn *fn, Ref r, Fragment *all) {
   const Ins *i = ir_get(fn, r);
   bool mma = i->op == OP_MMA || i->op == OP_WGMMA;

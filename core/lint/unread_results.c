@@ -19,8 +19,8 @@
 
 enum { MOST = 1 << 16, DEPTH = 64, NEAR = 10 };
 
-// An open region of the pass: the registers that are needed after it, and at
-// the beginning of its ELSE.
+// A region that the pass has entered. after: registers that are needed after
+// the region. other: registers that are needed at the beginning of its ELSE.
 typedef struct Frame {
   Ref head;
   uint64_t *after, *other;
@@ -29,8 +29,9 @@ typedef struct Frame {
 
 typedef struct Live {
   const Fn *fn;
-  // For each object of Fn.mem, and for each VAR (by its instruction): the bit
-  // of the first element in the sets below, plus 1. 0: no bits.
+  // For each object of Fn.mem, and for each VAR (by its instruction): 1 + the
+  // index of its first bit in the sets below, which have one bit for each
+  // register or variable; 0: no bits.
   uint32_t *mem, *var;
   bool *multiplied;    // for each object of Fn.mem: whether it is a fragment
   size_t words;        // number of words of a set
@@ -62,18 +63,20 @@ static void unite(const Live *g, uint64_t *to, const uint64_t *from) {
 
 // ---- registers of operands ----
 
-// The bits from `first` to `end` - 1 of a set.
+// The bits of a set from `first` up to, but not including, `end`.
 typedef struct Bits { uint32_t first, end; } Bits;
 
-// Returns the object's first bit plus 1, or 0 if it has none.
+// Returns 1 + the index of the first bit of operand o's object, or 0 if the
+// object has no bits.
 static uint32_t base_of(const Live *g, const Operand *o) {
   if (!o->ref) return 0;
   if (o->kind == OPERAND_VAR) return g->var[o->ref];
   return ir_is_mem(g->fn, o->ref) ? g->mem[ir_get(g->fn, o->ref)->imm] : 0;
 }
 
-// Returns the bits of run number `run` of an operand that has bits. Sets *known
-// to false if the operand may access any of these bits.
+// Returns the bits of run number `run` of operand o, whose object must have
+// bits. Sets *known to false if it is unknown which of these bits the operand
+// accesses.
 static Bits bits_of(const Live *g, const Operand *o, int run, bool *known) {
   uint32_t base = base_of(g, o) - 1;
   int64_t from, end;
@@ -123,13 +126,13 @@ static bool may_add(const Fn *fn, const Ins *i) {
   return p && (!ir_const(fn, p, &add) || add);
 }
 
-// Reports whether an instruction writes all of its targets each time.
+// Reports whether instruction i overwrites all of its targets each time.
 static bool always_writes(const Fn *fn, const Ins *i) {
   return !operand_ref(fn, i, ROLE_PRED) && !may_add(fn, i) && i->op != OP_PUT;
 }
 
-// Reports whether an instruction has an effect other than on registers and
-// variables, or whether its result or its targets are needed.
+// Reports whether instruction r is needed: an effect needs its result or its
+// targets, or it changes something other than registers and variables.
 static bool is_needed(const Live *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   bool writes = false;
@@ -173,7 +176,7 @@ static void open_frame(Live *g, Ref head) {
   if (g->head[head]) unite(g, g->now, g->head[head]);
 }
 
-// Ends a region at its first instruction, which the pass reaches last.
+// Ends a region at its first instruction, because the pass walks backward.
 static void close_frame(Live *g) {
   Frame *f = &g->frame[--g->depth];
   uint64_t *head = g->head[f->head];
@@ -251,8 +254,8 @@ static bool is_overwritten(const Live *g, Ref r, const Operand *o) {
   return false;
 }
 
-// Reports whether instructions read all elements of operand o or, if `whole` is
-// set, any element of the object of o.
+// Reports whether instructions read all elements of operand o. If `whole` is
+// set, reports whether they read any element of o's object.
 static bool is_read(const Live *g, const Operand *o, bool whole) {
   if (whole) {
     Operand all = *o;
@@ -268,8 +271,8 @@ static bool is_read(const Live *g, const Operand *o, bool whole) {
   return true;
 }
 
-// Reports whether an MMA before r writes the same accumulators `o`, and an
-// instruction reads these sums.
+// Reports whether an MMA before r writes the same accumulators as r (operand
+// o), and an instruction reads the sums of that MMA.
 static bool has_earlier(const Live *g, Ref r, const Operand *o) {
   for (Ref j = 1; j < r; j++) {
     const Ins *i = ir_get(g->fn, j);
@@ -329,7 +332,8 @@ static bool look_at(const Live *g, Ref r, UnreadResult *u) {
 
 // ---- preparation of the pass ----
 
-// Assigns bits to the registers and variables. Returns the number of bits.
+// Assigns a bit of the sets to each register and variable. Returns the number
+// of bits.
 static uint32_t number(Ctx *cx, Live *g) {
   const Fn *fn = g->fn;
   uint32_t n = 0;
@@ -366,7 +370,8 @@ static bool find_fragments(Ctx *cx, Live *g) {
   return found;
 }
 
-// Prepares the loops. Returns false if regions are nested too deeply.
+// Allocates the set g->head of each loop. Returns false if regions are nested
+// too deeply.
 static bool prepare_loops(Ctx *cx, Live *g) {
   const Fn *fn = g->fn;
   int depth = 0;

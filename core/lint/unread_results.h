@@ -9,14 +9,14 @@ typedef struct UnreadResult {
   // update of a variable
   Ref at;
   const Mem *mem;  // the registers, or NULL for a variable
-  Ref var;         // the variable of a sum, or 0
+  Ref var;         // the updated variable, or 0
   bool load;       // whether `at` loads elements that are overwritten unread
-  // for an MMA: whether an instruction reads sums that an earlier MMA left in
-  // the same registers
+  // for an MMA: whether an instruction reads sums that another, earlier MMA
+  // wrote to the same registers
   bool some;
 } UnreadResult;
 
-// Calls `found` for each unread result, once for each line.
+// Calls `found` for each unread result, but only once for each script line.
 void unread_results(Ctx *cx, const Fn *fn,
                     void (*found)(void *ud, const UnreadResult *u), void *ud);
 

@@ -1,7 +1,7 @@
 // Finds the missing step of an online softmax. A loop keeps a running maximum m
-// and adds exp(x - m) to sums, or products of it. When m grows, the loop must
-// multiply the earlier sums by exp(old m - new m). A sum is reported if the
-// loop carries both m and the sum, and only adds to the sum.
+// and adds exp(x - m), or products with it, to sums. When m grows, the loop
+// must multiply the earlier sums by exp(old m - new m). A sum is reported if
+// both m and the sum live through the loop, and the loop only adds to the sum.
 //
 // Also finds two related mistakes. In one, each lane has its own maximum, but
 // the sums of the lanes are added without rescaling them to a common maximum.
@@ -18,10 +18,10 @@
 #include "ir/operands.h"
 #include "lint/updates.h"
 
-// Bits of a value. ON: depends on the running maximum. MAX: depends on it
-// through a maximum. POWER: computed from an exponential whose exponent depends
-// on the running maximum. RAW, RAW_POWER: like ON and POWER, but without a
-// shuffle between the maximum and the value.
+// Properties of a value. ON: depends on the running maximum. MAX: is a maximum,
+// or a value computed from a maximum, that depends on it. POWER: computed from
+// an exponential whose exponent depends on the running maximum. RAW, RAW_POWER:
+// like ON and POWER, but without a shuffle between the maximum and the value.
 enum { ON = 1, MAX = 2, POWER = 4, RAW = 8, RAW_POWER = 16 };
 
 typedef struct Search {
@@ -30,8 +30,8 @@ typedef struct Search {
   bool changed;
 } Search;
 
-// Returns the object or variable that stands for r: the variable of which r is
-// a copy, or r.
+// If variable r is a copy of another variable, returns the other one. Otherwise
+// returns r.
 static Ref target_of(const Fn *fn, Ref r) {
   return ir_get(fn, r)->op == OP_VAR ? updates_root(fn, r) : r;
 }
@@ -96,9 +96,9 @@ static void find_dependent(Search *s, Ref top) {
   } while (s->changed);
 }
 
-// Reports whether loop l carries variable or object r: r exists before l, and
-// every instruction in l that writes it is an update, for which `updates` is
-// true.
+// Reports whether loop l carries variable or object r from iteration to
+// iteration: r exists before l, and `updates` is true for every instruction in
+// l that writes r.
 static bool carries(const Search *s, Ref l, Ref r,
                     bool (*updates)(const Search *s, Ref w)) {
   const Fn *fn = s->fn;
@@ -120,7 +120,7 @@ static bool carries(const Search *s, Ref l, Ref r,
 }
 
 // Reports whether instruction w sets the running maximum to a value that
-// depends on its old value.
+// depends on the maximum's old value.
 static bool raises(const Search *s, Ref w) {
   Ref value = operand_ref(s->fn, ir_get(s->fn, w), ROLE_VALUE);
   return value && s->of[value] & ON;
@@ -149,7 +149,7 @@ static bool is_stored_in_loop(const Search *s, Ref top) {
 }
 
 // Reports whether an instruction sets variable or object `top` to a maximum
-// that depends on its old value.
+// that depends on the old value of `top`.
 static bool is_running(const Search *s, Ref top) {
   const Fn *fn = s->fn;
   for (Ref w = top + 1; w < fn->ins.n; w++) {
@@ -184,7 +184,7 @@ static bool is_unscaled(const Search *s, Ref w, Ref top) {
   return false;
 }
 
-// Reports whether value r depends on other threads of the block.
+// Reports whether value r may depend on data of other threads of the block.
 static bool is_shared(const Fn *fn, Ref r, int depth) {
   const Ins *i = ir_get(fn, r);
   if (!r || depth == 0) return false;
@@ -210,7 +210,8 @@ static bool is_own(const Search *s, Ref top) {
   return true;
 }
 
-// Reports whether instruction r adds sums of exponentials of several lanes.
+// Reports whether instruction r adds the sums of exponentials that several
+// lanes computed.
 static bool merges(const Search *s, Ref r) {
   Ref value;
   const Ins *i = ir_get(s->fn, r);
@@ -219,14 +220,14 @@ static bool merges(const Search *s, Ref r) {
   return (op == OP_VGET || op == OP_LD) && s->of[value] & RAW_POWER;
 }
 
-// Reports whether instruction w adds to the sums `top`, or changes them in
-// another way that depends on their old values.
+// Reports whether instruction w adds to the sums for which *s was computed, or
+// changes them in another way that depends on their old values.
 static bool keeps(const Search *s, Ref w) {
   return adds(s, w) || raises(s, w);
 }
 
-// Returns an MMA that adds to registers `sums` in a loop that never clears them
-// and that computes exponentials of them, or 0.
+// Returns an MMA that adds to registers `sums` in a loop which computes
+// exponentials of them but never clears them. Returns 0 if there is none.
 static Ref growing(const Search *s, Ref sums) {
   const Fn *fn = s->fn;
   for (Ref r = sums + 1; r < fn->ins.n; r++) {
@@ -244,7 +245,7 @@ static Ref growing(const Search *s, Ref sums) {
   return 0;
 }
 
-// Looks for mistakes with the running maximum `top`.
+// Calls `found` for each new mistake with the running maximum `top`.
 static void look_at(const Search *s, Ref top, bool *known,
                     void (*found)(void *ud, const UnscaledSum *u), void *ud) {
   bool own = is_own(s, top);

@@ -18,7 +18,7 @@ typedef struct UnscaledSum {
   Ref at;           // the instruction that adds
 } UnscaledSum;
 
-// Calls `found` for each of these instructions.
+// Calls `found` for each instruction with one of these mistakes.
 void unscaled_sums(Ctx *cx, const Fn *fn,
                    void (*found)(void *ud, const UnscaledSum *u), void *ud);
 

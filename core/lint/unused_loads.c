@@ -1,15 +1,15 @@
-// Finds script lines in which most loads from global memory are unused, and
-// only the last loads are used: an unrolled loop that computes `sum = x[i]`
-// instead of `sum = sum + x[i]`. Skips lines without any used load, because a
-// later version of the script may use their values. The addresses of the loads
-// must differ by constants, as in an unrolled loop.
+// Finds script lines that load many elements from global memory and use only
+// the last of them, such as an unrolled loop that computes `sum = x[i]` instead
+// of `sum = sum + x[i]`. Skips lines without any used load, because the script
+// may be unfinished. The addresses of the loads must differ by constants, as in
+// an unrolled loop.
 #include "lint/unused_loads.h"
 
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Returns an offset without the constant that it adds to a value, or 0 if it is
-// constant.
+// Returns the value to which offset r adds a constant, or r if it adds none.
+// Returns 0 if r is constant.
 static Ref base_of(const Fn *fn, Ref r) {
   const Ins *i = ir_get(fn, r);
   if (i->op == OP_ADD && ir_get(fn, i->a[1])->op == OP_CONST) return i->a[0];
@@ -41,8 +41,9 @@ void unused_loads(Ctx *cx, const Fn *fn,
     if (u->base != base || (!used[r] && u->n + 1 < u->count)) u->mixed = true;
     if (!used[r] && !u->n++) u->at = r;
   }
-  // the number of unused loads must be a multiple of the number of used loads,
-  // because each unrolled step has the same loads
+  // Each unrolled step has equally many loads, and only those of the last step
+  // are used. The number of unused loads is therefore a multiple of the number
+  // of used ones.
   for (size_t k = 1; k < fn->src.n; k++)
     if (!line[k].mixed && line[k].n > 1 && line[k].n < line[k].count &&
         line[k].n % (line[k].count - line[k].n) == 0)

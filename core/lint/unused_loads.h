@@ -1,4 +1,4 @@
-// Finds lines that load elements and use few of them (unused_loads.c).
+// Finds script lines that load elements and use few of them (unused_loads.c).
 #ifndef CUTE_UNUSED_LOADS_H
 #define CUTE_UNUSED_LOADS_H
 
@@ -7,8 +7,8 @@
 typedef struct UnusedLoads {
   Ref at;            // the first load whose value nothing uses
   int64_t n, count;  // number of the line's unused loads and of all its loads
-  // whether an unused load follows a used load, or the offsets of the loads are
-  // not sums of `base` and constants
+  // true if an unused load follows a used load, or if the offsets of the loads
+  // are not all sums of `base` and constants
   bool mixed;
   Ref base;
 } UnusedLoads;

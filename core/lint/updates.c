@@ -59,8 +59,8 @@ bool updates_reads_back(const Fn *fn, Ref r, const Ins *set) {
   return i->op == OP_LD && i->a[0] == set->a[0] && i->a[1] == set->a[1];
 }
 
-// Reports whether value r is the old value of instruction `set`'s target, or a
-// sum of the old value and other terms.
+// Reports whether value r is the value that the target of instruction `set` had
+// before, or a sum of that value and other terms.
 static bool adds_to(const Fn *fn, Ref r, const Ins *set, int depth) {
   const Ins *i = ir_get(fn, r);
   if (depth == 0) return false;

@@ -10,17 +10,18 @@
 typedef struct Writers { Ref *last, *before; } Writers;
 Writers updates_writers(Ctx *cx, const Fn *fn);
 
-// Reports whether value r is a constant number, and sets *v to it.
+// Reports whether value r is a constant number. If so, sets *v to the number.
 bool updates_constant(const Fn *fn, Ref r, double *v);
 // Reports whether value r is the constant 0.
 bool updates_is_zero(const Fn *fn, Ref r);
-// Returns the variable of which `var` is a copy inside of a branch, or `var`.
+// Returns the variable from which `var` was copied in a branch, or `var`
+// itself.
 Ref updates_root(const Fn *fn, Ref var);
 // Reports whether r reads the variable or the element that instruction `set`
 // writes.
 bool updates_reads_back(const Fn *fn, Ref r, const Ins *set);
-// Returns the instruction that has the script line of update r: for a variable,
-// the operation that computes its new value; else r.
+// Returns the instruction whose script line reports of update r should name:
+// for a variable, the operation that computes its new value; else r.
 Ref updates_place(const Fn *fn, Ref r);
 // Reports whether instruction i adds to its target: it stores a sum of the
 // target's old value and other terms, or it is an MMA that accumulates. A

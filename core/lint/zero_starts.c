@@ -4,14 +4,15 @@
 // only maxima whose elements come from global memory and may be negative.
 // Absolute values, squares and exponentials are never negative.
 //
-// A maximum that includes a register filled with an infinity has no effect if
-// nothing else sets the register: the loop lacks the store of the new maximum.
+// A loop that updates a maximum in a register must store the new maximum. If
+// the register was filled with an infinity and nothing else sets it, the store
+// is missing.
 //
 // Also finds sums of loaded elements that start at a constant other than 0.
-// Three cases are correct, and are not reported: the constant is small, to keep
-// a divisor from 0; the loop begins with the second element; or a sum of
-// exponentials starts with the exponential of the first maximum, which is a
-// loaded element.
+// Three cases are correct, and are not reported: the constant is small and
+// keeps a divisor from being 0; the loop begins with the second element; or a
+// sum of exponentials starts at 1, because the first maximum is the first
+// element.
 #include "lint/zero_starts.h"
 
 #include <math.h>
@@ -48,13 +49,13 @@ static bool is_same(const Fn *fn, Ref a, Ref b, int depth) {
 
 static bool may_be(Search *s, Ref r, bool below, int depth);
 
-// Reports whether an element that instruction r writes to an object or a
-// variable may be below (or above) 0.
+// Reports whether a value that instruction r writes to an object or a variable
+// may be below 0 (above 0 if `below` is false).
 static bool may_write(Search *s, Ref r, bool below, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
   if (op_class((Op)i->op) == CLASS_MMA) {
-    // The operands of the instruction may be in any memory.
+    // The operands of the MMA may come from any argument.
     s->args = UINT64_MAX;
     return true;
   }
@@ -64,8 +65,8 @@ static bool may_write(Search *s, Ref r, bool below, int depth) {
   return from && ir_is_mem(fn, from) && may_be(s, from, below, depth);
 }
 
-// Reports whether any element of an object, or the value of a variable, may be
-// below (or above) 0.
+// Reports whether any element of object r, or the value of variable r, may be
+// below 0 (above 0 if `below` is false).
 static bool may_have(Search *s, Ref r, bool below, int depth) {
   Space space = ir_is_mem(s->fn, r) ? ir_memof(s->fn, r)->space : SP_RMEM;
   if (space == SP_GMEM) {
@@ -86,7 +87,8 @@ static bool is_positive(const Ins *i) {
          f == MF_RSQRT || f == MF_SQRTAPPROX || f == MF_RSQRTAPPROX;
 }
 
-// Reports whether the result of arithmetic i may be below (or above) 0.
+// Reports whether the result of arithmetic instruction i may be below 0 (above
+// 0 if `below` is false).
 static bool may_result(Search *s, const Ins *i, bool below, int depth) {
   OpClass class = op_class((Op)i->op);
   Ref a = i->a[0], b = i->a[1], c = i->a[2];
@@ -107,7 +109,7 @@ static bool may_result(Search *s, const Ins *i, bool below, int depth) {
 }
 
 // Reports whether r, a float or an object of floats, is computed from loaded
-// elements and may be below (or above) 0.
+// elements and may be below 0 (above 0 if `below` is false).
 static bool may_be(Search *s, Ref r, bool below, int depth) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -132,7 +134,7 @@ static bool may(Search *s, Ref r, Op op) {
 // ---- running maxima ----
 
 // If instruction `set` updates its target by a maximum, minimum or product of
-// the target and an element, returns this operation, and the element in
+// the target and an element, returns this operation, and stores the element in
 // *element. Otherwise returns 0.
 static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
   bool store = set->op == OP_ST && ir_memof(fn, set->a[0])->space == SP_RMEM;
@@ -164,7 +166,8 @@ static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
   return 0;
 }
 
-// Returns OP_MAX, OP_MIN or OP_MUL for r, which is a result of update_of.
+// Returns the kind of operation r, which update_of returned: OP_MAX, OP_MIN or
+// OP_MUL.
 static Op op_of(const Fn *fn, Ref r, Ref element) {
   const Ins *i = ir_get(fn, r);
   if (i->op != OP_SEL) return (Op)i->op;
@@ -183,8 +186,8 @@ static bool is_update(const Fn *fn, Ref w, Op op) {
   return r && op_of(fn, r, element) == op;
 }
 
-// Reports whether a variable begins with 0, and is set, directly or through
-// copies, only by `set` and by instructions for which is_update is true.
+// Reports whether variable `var` begins with 0, and all instructions that set
+// it, except `set`, are updates (is_update).
 static bool var_starts_at_zero(const Fn *fn, Ref var, Op op, Ref set) {
   Ref root = updates_root(fn, var);
   if (!updates_is_zero(fn, ir_get(fn, root)->a[0])) return false;
@@ -281,7 +284,8 @@ static bool is_masked(const Search *s, Ref r, Ref *x) {
          is_bound(fn, ir_get(fn, open)->a[0], NEAR);
 }
 
-// Sets *z if maximum r has an operand that is 0 for excluded elements.
+// Sets *z if a condition replaces excluded elements by 0 in an operand of
+// maximum r.
 static void look_at_mask(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   const Ins *i = ir_get(fn, r);
@@ -323,10 +327,10 @@ static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
 enum { LOADS = 4 };
 static const double SMALL = 1e-2;
 
-// Origin of the terms of a sum. loads: number of loads after instruction
+// Facts about the terms of a sum. loads: number of loads after instruction
 // `after`. product: whether two loaded elements are multiplied. power: whether
-// a term is an exponential; known: whether a maximum in it begins with a loaded
-// element.
+// a term is an exponential. known: whether a running maximum in the exponential
+// starts at a value that is not constant.
 typedef struct Terms {
   Ref after;
   const Ins *set;
@@ -360,7 +364,7 @@ static void add_terms(Search *s, Ref r, Terms *t, int depth) {
 }
 
 // Reports whether instruction r adds loaded elements to its target in a loop
-// that begins with the first element.
+// whose counter may start at 0.
 static bool adds_elements(Search *s, Ref r) {
   const Fn *fn = s->fn;
   const Ins *set = ir_get(fn, r);
@@ -378,8 +382,8 @@ static bool adds_elements(Search *s, Ref r) {
   return t.loads && number && !(t.power && t.known);
 }
 
-// Sets *z if variable r starts at a constant other than 0, and is set only to
-// sums of itself and loaded elements.
+// Sets *z if variable r starts at a constant other than 0, and instructions
+// only add loaded elements to it.
 static void look_at_variable(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start;
@@ -397,8 +401,8 @@ static void look_at_variable(Search *s, Ref r, ZeroStart *z) {
                      .start = start};
 }
 
-// Sets *z if all registers or elements of shared tensor r start at a constant
-// other than 0, and only sums of them and loaded elements are stored to them.
+// Sets *z if all elements of register object or shared tensor r start at a
+// constant other than 0, and instructions only add loaded elements to them.
 static void look_at_object(Search *s, Ref r, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start = 0, other;
@@ -421,9 +425,9 @@ static void look_at_object(Search *s, Ref r, ZeroStart *z) {
     *z = (ZeroStart){.at = at, .op = OP_ADD, .start = start};
 }
 
-// Sets *z if r ends an unrolled sum of products of elements whose first
-// term is a constant other than 0. Sums without products are not reported,
-// because cute.reduce may begin them with any number.
+// Sets *z if r ends an unrolled sum of products of elements, and the sum's
+// first term is a constant other than 0. Sums without products are not
+// reported, because cute.reduce may begin them with any number.
 static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
   const Fn *fn = s->fn;
   double start = 0;

@@ -1,4 +1,5 @@
-// Finds maxima, minima, products and sums with a wrong start (zero_starts.c).
+// Finds maxima, minima, products and sums that start with a wrong value
+// (zero_starts.c).
 #ifndef CUTE_ZERO_STARTS_H
 #define CUTE_ZERO_STARTS_H
 
@@ -10,16 +11,16 @@ typedef struct ZeroStart {
   Ref at;
   Op op;       // OP_MAX, OP_MIN, OP_MUL or OP_ADD
   double start;  // OP_ADD: the constant with which the sum starts
-  bool masked; // whether 0 stands for elements that a condition excludes
+  bool masked; // whether a condition replaces some elements by 0
   // bit k: whether the operation combines elements of argument k; only for the
   // first 64 arguments
   uint64_t args;
-  // registers that a maximum includes although they keep the infinity with
-  // which they were filled, or NULL
+  // registers that a maximum reads although nothing overwrites the infinity
+  // with which they were filled, or NULL
   const Mem *kept;
 } ZeroStart;
 
-// Calls `found` for each operation with a wrong start.
+// Calls `found` for each operation that starts with a wrong value.
 void zero_starts(Ctx *cx, const Fn *fn,
                  void (*found)(void *ud, const ZeroStart *z), void *ud);
 

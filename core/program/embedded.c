@@ -1,7 +1,8 @@
 // Lua files and documents embedded in the program, by name. Each file is
-// compressed with gzip, because plain text would be two thirds of the program's
-// size. A file is unpacked when a script requires it or a message quotes it.
-// Modules that nearly every script requires are also embedded as bytecode.
+// compressed with gzip, because as plain text the files would make up two
+// thirds of the program's size. A file is unpacked when a script requires it or
+// a message quotes it. Modules that nearly every script requires are also
+// embedded as bytecode.
 #include <string.h>
 
 #include <zlib.h>
@@ -18,8 +19,8 @@ static void embedded_free(void *ud, void *p) {
   base_free(p);
 }
 
-// Unpacks packed_size bytes of gzip data to n bytes, and pushes the n bytes as
-// a string.
+// Unpacks packed_size bytes of gzip data, which contain n bytes, and pushes
+// these as a string.
 static void unpack(lua_State *L, const char *name, const char *packed,
                    size_t packed_size, size_t n) {
   luaL_Buffer b;
@@ -58,7 +59,8 @@ const Embedded *embedded_module(const char *name) {
   return NULL;
 }
 
-// Loads the string on the stack's top, as text (mode "t") or as bytecode ("b").
+// Compiles the string on top of the stack, which is Lua text (mode "t") or
+// bytecode ("b"), and replaces it by the function.
 static int load_top(lua_State *L, const Embedded *e, const char *mode) {
   size_t size;
   const char *s = lua_tolstring(L, -1, &size);

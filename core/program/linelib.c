@@ -32,14 +32,14 @@ typedef struct Editor {
   EditLine *el;
   History *hist;
   char *prompt;
-  // Signals that are blocked while the editor waits for a key. At other times
-  // Ctrl-C is also blocked.
+  // Signals that are blocked while the editor waits for a key. At other times,
+  // the editor also blocks Ctrl-C.
   sigset_t mask;
   // The Lua state whose call reads a line. The editor is at index 1 of its
   // stack.
   lua_State *L;
-  // Keys that were read to find out whether they follow a TAB immediately. Keys
-  // ahead[from] to ahead[n - 1] are not handled yet.
+  // Keys that were read ahead after a TAB, to find out whether the TAB is part
+  // of pasted text. Keys ahead[from] to ahead[n - 1] are not handled yet.
   char ahead[64];
   size_t from, n;
 } Editor;
@@ -85,8 +85,8 @@ static int editor_getc(EditLine *el, wchar_t *out) {
 
 // ---- completion ----
 
-// Returns the number of terminal rows of the prompt and the n bytes of s, not
-// counting the row in which s ends.
+// Returns the number of terminal rows that the prompt and the n bytes of s
+// fill, without the row in which s ends.
 static int rows_above(Editor *e, const char *s, size_t n) {
   int columns = 80, row = 0, at = (int)strlen(e->prompt);
   // The column at which libedit wraps lines.
@@ -110,8 +110,8 @@ static int rows_above(Editor *e, const char *s, size_t n) {
   return row;
 }
 
-// Returns the number of rows of the edited line. Stores the number of rows
-// above the cursor's in *above.
+// Returns the number of terminal rows of the edited line. Sets *above to the
+// number of those above the row of the cursor.
 static int rows_of(Editor *e, int *above) {
   const LineInfo *line = el_line(e->el);
   size_t before = (size_t)(line->cursor - line->buffer);
@@ -124,8 +124,9 @@ static void put_lines(int n) {
   for (int i = 0; i < n; i++) putchar('\n');
 }
 
-// Reports whether other keys follow a TAB immediately, as in pasted text.
-// Ignores further TABs, because a user may hold the key down.
+// Reports whether other keys follow a TAB immediately, which means that the
+// text was pasted. Further TABs do not count, because a user may hold the key
+// down.
 static bool is_pasted(Editor *e) {
   struct pollfd in = {STDIN_FILENO, POLLIN, 0};
   if (e->from == e->n) {
@@ -153,11 +154,11 @@ static unsigned char show_below(const char *text, int above, int rows) {
   return CC_REDISPLAY;
 }
 
-// Handles the TAB key (back: Shift-TAB). Calls the completion function f(text
-// before the cursor, columns, rows of a page, back). The completion function
-// returns text to insert, text to show below the line, and the number of
-// characters to delete before the cursor. Each result may be nil. A TAB in
-// pasted text is inserted.
+// Handles the TAB key (back: Shift-TAB). Calls the completion function with the
+// text before the cursor, the columns and the free rows of the terminal, and
+// `back`. The function returns text to insert, text to show below the line, and
+// the number of characters to delete before the cursor. Each result may be nil.
+// A TAB in pasted text is inserted.
 static unsigned char complete(EditLine *el, bool back) {
   Editor *e = NULL;
   el_get(el, EL_CLIENTDATA, &e);

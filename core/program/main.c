@@ -53,8 +53,8 @@ int program_open(lua_State *L) {
   return 0;
 }
 
-// main_protected(argc, argv) -> exit code: runs the program in a protected
-// call.
+// main_protected(argc, argv) -> exit code: runs the program. main() calls it in
+// a protected call.
 static int main_protected(lua_State *L) {
   int argc = (int)lua_tointeger(L, 1);
   char **argv = lua_touserdata(L, 2);
@@ -72,7 +72,8 @@ static int main_protected(lua_State *L) {
   return 1;
 }
 
-// Reports output that could not be written. Runs at exit, including os.exit.
+// At exit (also by os.exit), reports whether standard output could not be
+// written, and exits with a failure.
 static void check_output(void) {
   if (fflush(stdout) == 0 && !ferror(stdout)) return;
   fputs("cutelua: standard output could not be written [io]\n", stderr);
@@ -80,8 +81,8 @@ static void check_output(void) {
 }
 
 // Opens /dev/null for each standard stream that the caller closed. Otherwise
-// the next opened file would get the stream's descriptor, and receive the
-// output to that stream.
+// the next opened file would get the descriptor of that stream, and would
+// receive the stream's output.
 static void keep_numbers(void) {
   for (int fd = 0; fd <= 2; fd++)
     if (fcntl(fd, F_GETFD) < 0 && errno == EBADF &&
@@ -89,8 +90,9 @@ static void keep_numbers(void) {
       return;
 }
 
-// Reports once that a write reached the limit on the size of files. After this
-// handler, the write fails with EFBIG, and its caller raises an error.
+// Handles SIGXFSZ: reports once that a write reached the limit on file sizes.
+// After the handler returns, the write fails with EFBIG, and its caller raises
+// an error.
 static void on_size_limit(int sig) {
   static volatile sig_atomic_t told;
   static const char text[] = "cutelua: note: a file reached the limit of its "

@@ -1,4 +1,4 @@
-// Child processes, sockets and locks for require "cute.sys". A child process
+// Child processes, sockets and locks for the module "cute.sys". A child process
 // communicates through a socket that is its standard input, output and error.
 // Other programs of this computer can connect to a listening socket.
 #define _GNU_SOURCE
@@ -25,7 +25,7 @@
 
 #define MT_PROCESS "cute.process"
 
-// Maximum nesting of child processes that end_child() kills.
+// Maximum depth of nested child processes that end_child() kills.
 enum { NESTED = 64 };
 
 typedef struct Process {
@@ -59,7 +59,7 @@ static int close_file(lua_State *L) {
 }
 
 // divert() -> file | nil, reason: redirects standard output to standard error.
-// The file is the former standard output.
+// Returns the former standard output as a file.
 static int sys_divert(lua_State *L) {
   luaL_Stream *p = lua_newuserdatauv(L, sizeof *p, 0);
   p->closef = NULL;
@@ -72,16 +72,17 @@ static int sys_divert(lua_State *L) {
   return 1;
 }
 
-// Prepares a child process for end_child(), and makes it end with its parent.
+// Called in a child process: prepares it for end_child(), and makes it end when
+// its parent ends.
 static void begin_tree(void) {
   platform_end_with_parent();
   platform_adopt();
   setpgid(0, 0);
 }
 
-// Kills a process and the processes that it started. Stops the process first,
-// so that it starts no other process, and becomes the parent of processes whose
-// parent is killed. Ignores processes that are nested deeper than `depth`.
+// Kills a process and the processes that it started. Stops the process first:
+// it then starts no further process, and still adopts orphaned descendants.
+// Ignores processes that are nested deeper than `depth`.
 static void end_tree(pid_t pid, int depth) {
   char path[64], word[16];
   kill(pid, SIGSTOP);
@@ -100,9 +101,9 @@ static void end_child(pid_t pid) {
   kill(-pid, SIGKILL);
 }
 
-// Runs the program `words` in place of this child process, which also ends when
-// its parent does. If the system cannot run the program, writes errno to the
-// pipe `told`, which a successful start closes.
+// Replaces this child process by the program `words`, which ends when the
+// parent process ends. If the program cannot be started, writes errno to the
+// pipe `told`. A successful start closes the pipe.
 static _Noreturn void become(char **words, int fd, bool own_errors,
                              pid_t parent, int told) {
   begin_tree();
@@ -203,8 +204,8 @@ static int sys_mute(lua_State *L) {
   return 0;
 }
 
-// leave(code): ends a copy of a process, without the functions that are
-// registered to run at exit.
+// leave(code): ends a process that fork() created, without running functions
+// registered by atexit.
 static int sys_leave(lua_State *L) {
   _exit((int)luaL_checkinteger(L, 1));
 }
@@ -274,8 +275,8 @@ static int process_send(lua_State *L) {
 
 // input() -> socket | nil, reason: returns standard input as an object for
 // poll() and p:receive(). Standard input may be a pipe, a terminal or a file.
-// After this call, a write to a pipe that no process reads fails and does not
-// end the program.
+// After this call, a write to a pipe that no process reads fails, but no longer
+// ends this program.
 static int sys_input(lua_State *L) {
   Process *p = new_process(L);
   signal(SIGPIPE, SIG_IGN);
@@ -353,8 +354,8 @@ static int process_close(lua_State *L) {
 }
 
 // poll(processes, seconds[, sends]) -> index | nil after a timeout: waits until
-// a process has sent something, has ended or, if sends[index] is true, accepts
-// more data.
+// one of the processes has sent something, has ended or, if sends[index] is
+// true for it, accepts more data.
 static int sys_poll(lua_State *L) {
   luaL_checktype(L, 1, LUA_TTABLE);
   lua_Number seconds = luaL_checknumber(L, 2);
@@ -406,9 +407,9 @@ static bool is_machine_code(const char *path) {
   return ok;
 }
 
-// Stores the path with which the running executable was started, as the kernel
-// passed it, for systems without /proc. Returns false if the path belongs to a
-// script, which starts with #! and this program's path.
+// For systems without /proc: stores the path of the running executable, which
+// the kernel passed at its start. Returns false if this is the path of a
+// script, whose first line is #! and this program's path.
 static bool started_as(char out[PATH_MAX]) {
   const char *s = (const char *)getauxval(AT_EXECFN);
   return s && is_machine_code(s) && realpath(s, out);

@@ -1,5 +1,5 @@
 // Declarations that the files of the `cutelua` program share: embedded Lua
-// files, and C functions for the program alone.
+// files, and C functions that only the program has.
 #ifndef CUTE_PROGRAM_H
 #define CUTE_PROGRAM_H
 
@@ -41,8 +41,8 @@ void embedded_load(lua_State *L, const Embedded *e);
 // file system as in the standalone lua.
 void embedded_open(lua_State *L);
 
-// For the program in a browser (weblib.c): creates a Lua state, which then
-// answers requests of the web page.
+// For the program in a browser (weblib.c): web_open creates a Lua state, in
+// which web_ask answers requests of the web page.
 const char *web_open(void);
 const char *web_ask(const char *request);
 double web_heap(void);

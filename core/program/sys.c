@@ -41,8 +41,8 @@ void sys_hold(sigset_t *old) {
   sigprocmask(SIG_BLOCK, &block, old);
 }
 
-// Waits for a key. Checks for Ctrl-C first: if a key is already pending,
-// pselect would not notice an earlier Ctrl-C.
+// Waits for a key. First checks for an earlier Ctrl-C, which pselect would miss
+// if a key is already pending.
 bool sys_wait(const sigset_t *mask) {
   sigset_t held;
   sigprocmask(SIG_SETMASK, mask, &held);
@@ -60,8 +60,8 @@ bool sys_wait(const sigset_t *mask) {
 
 // ---- other functions ----
 
-// ask(prompt) -> true when a line can be read, or false after Ctrl-C. Shows the
-// prompt on a terminal that has no line editor.
+// ask(prompt) -> true | false after Ctrl-C: shows the prompt, and waits until a
+// line can be read. Used without a line editor.
 static int l_ask(lua_State *L) {
   const char *prompt = luaL_checkstring(L, 1);
   sigset_t mask;
@@ -101,8 +101,8 @@ static int l_columns(lua_State *L) {
 
 enum { MOST_FILES = 4096 };
 
-// Appends the name of a folder's entry to a table, with "/" if the entry is a
-// folder itself.
+// Stores the name of an entry of `folder` at index `at` of the table on top of
+// the stack. Appends "/" if the entry is a folder itself.
 static void add_file(lua_State *L, const char *folder, const char *name,
                      lua_Integer at) {
   struct stat st;
@@ -168,8 +168,8 @@ static int l_embedded(lua_State *L) {
   return 0;
 }
 
-// heard(): ends this program if the reader of its standard output has exited.
-// (A write would also end it.)
+// heard(): ends this program if the process that reads its standard output has
+// exited, as a write to standard output would.
 static int l_heard(lua_State *L) {
   (void)L;
   struct pollfd out = {STDOUT_FILENO, 0, 0};
@@ -188,8 +188,9 @@ static void add_name(void *ud, const char *name, size_t n) {
   lua_rawseti(to->L, -2, ++to->n);
 }
 
-// atoms("mma" | "copy", prefix) -> the names of MMA or copy atoms that begin
-// with prefix, each cut after the next "_" (atom_each)
+// atoms("mma" | "copy", prefix) -> the names of the MMA or copy atoms that
+// begin with `prefix`, each cut after the first "_" beyond the prefix
+// (atom_each)
 static int l_atoms(lua_State *L) {
   const char *kind = luaL_checkstring(L, 1), *prefix = luaL_checkstring(L, 2);
   Names to = {L, 0};

@@ -13,8 +13,8 @@ int sys_rows(void);
 // Blocks Ctrl-C. Stores the previously blocked signals in *old.
 void sys_hold(sigset_t *old);
 // Waits for a key, while only the signals of `mask` are blocked. Returns false
-// after Ctrl-C. SIGINT is blocked at all other times, so that no Ctrl-C is lost
-// between a check for it and this wait.
+// after Ctrl-C. The caller blocks SIGINT at all other times (sys_hold), so that
+// no Ctrl-C is lost between a check for it and this wait.
 bool sys_wait(const sigset_t *mask);
 
 #endif

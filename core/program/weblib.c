@@ -1,7 +1,6 @@
-// The program in a browser. The web page replaces linelib.c for editing lines,
-// and it sends requests in place of a command line. web_open creates a Lua
-// state that persists, and web_ask answers requests in it
-// (lua/cutelua/workshop/).
+// The program in a browser. The web page edits lines in place of linelib.c, and
+// sends requests in place of a command line. web_open creates a Lua state that
+// persists, and web_ask answers requests in it (lua/cutelua/workshop/).
 #include <emscripten.h>
 #include <emscripten/heap.h>
 #include <stdio.h>
@@ -27,7 +26,8 @@ void linelib_open(lua_State *L) {
 static lua_State *web;  // the page's Lua state
 static char failed[1024];
 
-// Returns the JSON of an answer for an error that made the Lua state unusable.
+// Returns an answer (JSON) that reports an error after which the Lua state is
+// unusable.
 static const char *failure(const char *message) {
   char *p = failed;
   p += sprintf(p, "{\"ok\":false,\"dead\":true,\"error\":{\"message\":\"");

@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 // Costs of a fence in cycles. cta, gpu, sys, async: latency until the warp
-// continues. cta_each and so on: time of the SM for each warp's fence.
+// continues. cta_each, gpu_each, sys_each: time for which the fence of each
+// warp occupies the SM.
 typedef struct SimFenceCost {
   double cta, cta_each;
   double gpu, gpu_each;
@@ -25,14 +26,16 @@ typedef struct SimMachine {
   uint64_t steps;      // maximum number of steps in the event log
   bool events;         // whether to collect events
   double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter of the SM
-  double mma_f4;       // FMAs per cycle by mma of packed 4-bit floats
+  double mma_f4;  // FMAs per cycle of mma instructions with packed 4-bit floats
   // multiply-adds of tcgen05.mma per cycle and quarter of the SM: of 16-bit
   // floats, of integers, of packed 4-bit floats
   double tcgen05, tcgen05_i8, tcgen05_f4;
-  // fraction of an mma's time after which the same warp may issue its next mma
+  // how soon the same warp may issue its next mma, as a fraction of an mma's
+  // time
   double mma_again;
-  // cycles for which one warp operation occupies its quarter of the SM: f64
-  // arithmetic; integer arithmetic or a comparison; a special function
+  // cycles for which one warp instruction occupies its quarter of the SM. f64:
+  // f64 arithmetic. integer: integer arithmetic or a comparison. special: a
+  // special function.
   double f64, integer, special;
   double l2, bulk;     // rates of loads from L2 by threads, and by TMA
   // rates of stores to L2, and of writes to shared memory by TMA
@@ -64,7 +67,7 @@ typedef struct SimMachine {
 
 // An event of the estimate; times are in cycles. EVENT_WARP: a warp ran from t
 // to end. EVENT_BEGIN, EVENT_END: the warp began or ended a named range.
-// EVENT_AGENT: an asynchronous agent that the warp started worked from t to
+// EVENT_AGENT: an asynchronous operation that the warp started ran from t to
 // end. `cluster` is the number of the modelled cluster.
 typedef enum SimEventKind {
   EVENT_WARP, EVENT_BEGIN, EVENT_END, EVENT_AGENT
@@ -92,7 +95,8 @@ typedef enum SimPipe {
 typedef struct SimCost {
   uint32_t src;
   uint64_t slots;      // number of issue slots of the line's instructions
-  // passes of shared memory, sectors of global memory, sectors that missed L1
+  // passes of shared memory, sectors of global memory, and those sectors that
+  // missed L1
   uint64_t passes, sectors, missed;
   double flops;
   double stall;  // cycles that warps waited at the line, summed over all warps
@@ -100,7 +104,8 @@ typedef struct SimCost {
 
 typedef struct SimTiming {
   double cycles;       // time at which the last cluster ends
-  // busy cycles of the first CTA's SM; for units of quarters, their mean
+  // busy cycles of the first CTA's SM; the mean for units that each quarter of
+  // the SM has
   double busy[PIPES];
   SimCost *cost;
   size_t ncost;

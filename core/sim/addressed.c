@@ -38,8 +38,8 @@ uint32_t addressed_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    // The last copy of the instruction (number n) is for lanes whose predicate
-    // is false.
+    // The last copy of the instruction (number n) is for lanes with a false
+    // predicate.
     if (k == m->n) {
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;

@@ -132,10 +132,9 @@ static inline float result(float x) {
   return x == x ? x : bits_float(0x7fffffff);
 }
 
-// least and most return the minimum and the maximum, with the same results as
-// eval_scalar. If one operand is a NaN, they return the other operand. -0 is
-// less than +0: if the operands compare equal, their bits differ at most in the
-// sign of a zero.
+// least and most return the minimum and the maximum, like eval_scalar. If one
+// operand is a NaN, they return the other one. -0 is less than +0: if the
+// operands compare equal, their bits differ at most in the sign of a zero.
 static inline float least(float a, float b) {
   float x = a < b ? a : b;
   x = b == b ? x : a;

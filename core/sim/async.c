@@ -81,8 +81,7 @@ static Access access_of(const SimAsync *a, const SimMem *m, uint32_t bytes) {
 }
 
 // actor_of returns the actor (vector-clock entry) that reads the sources.
-// epoch_of returns the epoch of this actor that threads acquire when the
-// operation is complete.
+// epoch_of returns the actor's epoch for threads that wait for the operation.
 static int actor_of(const SimAsync *a) {
   return a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
 }
@@ -152,8 +151,8 @@ static void fetch(SimAsync *a) {
   a->fetched = true;
 }
 
-// Tells the checks that operation a has written its destination, as a write of
-// `actor` in `epoch`.
+// Tells the checks that operation a wrote its destination, as `actor` in
+// `epoch`.
 static void settle(SimAsync *a, int actor, uint32_t epoch) {
   SimCluster *c = a->w->cluster;
   for (size_t k = 0; k < a->nspan; k++)
@@ -181,8 +180,7 @@ void simasync_land(SimCluster *c, size_t k) {
   simmbar_complete(c, b, bytes);
 }
 
-// Reports whether a warp waits at the mbarrier that signals the end of
-// operation a.
+// Reports whether a warp waits at the mbarrier of operation a.
 static bool awaited(const SimCluster *c, const SimAsync *a) {
   for (int k = 0; k < c->prog->nall; k++)
     if ((c->warp[k].state == SW_MBAR || c->warp[k].polling) &&
@@ -237,7 +235,7 @@ void simasync_commit(SimWarp *w) {
 }
 
 // Makes load `a` read its tensor map now, because the thread that started the
-// load waited for a later bulk group. The load itself still completes at its
+// load waited for a later bulk group. The load itself completes at its
 // mbarrier.
 static void drain(SimAsync *a) {
   if (!a->drained) a->run(a, ASYNC_DRAIN);

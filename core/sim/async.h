@@ -55,8 +55,7 @@ struct SimAsync {
   uint32_t bytes, phase;
   SimRun *run;
   void *data;
-  // Operations that end at an mbarrier: index of the operation's start in the
-  // event log.
+  // Operations that end at an mbarrier: index of their start in the event log.
   size_t tape;
   // Operations that end at an mbarrier: what the thread had acquired from turn
   // actors (mbar.h) when it started the operation.
@@ -104,8 +103,8 @@ void simasync_chance(SimCluster *c);  // may complete a random operation
 bool simasync_press(SimCluster *c);
 // Completes operation k in the cluster's list.
 void simasync_land(SimCluster *c, size_t k);
-// Returns the index of the operation that must complete before operation k can,
-// or k if there is none.
+// Returns the index of the operation that must complete before operation k, or
+// k.
 size_t simasync_first(const SimCluster *c, size_t k);
 void simasync_end(SimCluster *c);     // called after all warps have exited
 void simasync_reset(SimCluster *c);

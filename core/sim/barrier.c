@@ -222,8 +222,7 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = theirs ? (int)theirs->imm : 0;
 }
 
-// Reports whether setmaxnreg `last` of another warp counts as the same
-// instruction as i.
+// Reports whether setmaxnreg `last` of another warp counts as the same as i.
 static bool is_same(const SimWarp *w, const SimIns *last, const SimIns *i) {
   if (last == i) return true;
   return w->cluster->prog->fn->setmaxnreg_alike && last->imm == i->imm &&

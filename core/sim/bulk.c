@@ -190,8 +190,7 @@ static void write_global(SimAsync *a, Copy *k) {
   if (reduces) pthread_mutex_unlock(lock);
 }
 
-// Tells the checks from where copy k took the bytes that it has written to
-// shared memory.
+// Tells the checks from where copy k took the bytes in shared memory.
 static void announce_origins(Copy *k, SimCluster *c) {
   uint32_t from = k->shared % (uint32_t)c->prog->smem_bytes;
   bool boxes = k->b->boxes;
@@ -250,9 +249,9 @@ static int64_t value(const SimWarp *w, uint32_t slot, int l) {
   return v;
 }
 
-// Returns the offset, in bytes, of lane l's first byte in the memory object.
-// Returns -1 and reports a fault if some of the bytes are out of bounds or not
-// aligned to 16 bytes.
+// Returns the byte offset in the memory object of lane l's first byte. Returns
+// -1 and reports a fault if some of the bytes are out of bounds or not aligned
+// to 16 bytes.
 static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
                        int bytes, bool write) {
   int64_t off[LANES];
@@ -283,8 +282,8 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l) {
   return k;
 }
 
-// Sets k->global, the offset in global memory of lane l's bytes. Returns false
-// after reporting a fault.
+// Sets k->global, the offset of lane l's bytes in global memory. Returns false
+// after a fault.
 static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimBulk *b = k->b;
@@ -346,8 +345,7 @@ static void check_coordinates(SimWarp *w, const SimIns *i, int l,
   w->cluster->hooks->value.wrapped(&x, 1u << l);
 }
 
-// Checks and counts the accesses that a starting copy will make to global
-// memory.
+// Checks and counts the accesses of a starting copy to global memory.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->m.tensor;
@@ -482,9 +480,9 @@ static void answer(SimAsync *a, SimStage stage) {
 }
 
 // Executes clc.try_cancel, which asks the hardware to cancel a cluster that has
-// not started. The intrinsics clc.* read the response: the coordinates of that
-// cluster's first CTA and 1 or, if no cluster was canceled, invalid coordinates
-// and 0.
+// not started. The response, which the intrinsics clc.* read, is the
+// coordinates of that cluster's first CTA and 1 or, if refused, invalid
+// coordinates and 0.
 static void start_cancel(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   const SimProg *p = w->cluster->prog;

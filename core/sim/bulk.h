@@ -11,8 +11,7 @@ void simbulk_run(SimWarp *w, const SimIns *i);
 // ---- mem.c: functions for bulk.c and tensormap_ops.c ----
 // Record that an asynchronous operation, which lane `lane` started, reads or
 // writes n bytes of global memory from byte `at` of m on. `data` has the
-// written bytes; NULL: the operation is a reduction, which combines its bytes
-// with memory.
+// written bytes; NULL: a reduction combines its bytes with memory.
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n);
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,

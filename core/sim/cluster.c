@@ -144,8 +144,7 @@ void simcluster_free(SimCluster *c) {
 
 // ---- scheduling ----
 
-// Reports whether all runnable warps have long polled mbarriers without
-// success.
+// Reports whether all runnable warps have long polled mbarriers in vain.
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
   if (c->calm.vain < MANY) return false;

@@ -17,8 +17,7 @@ struct SimPart {
   SimState state;
   int mbar;
   bool polling, tainted, wraps;
-  // whether the lanes of the part wait at a collective operation for other
-  // lanes
+  // whether the lanes of the part wait at a collective operation
   bool waits;
   SimFrame *frame;
   char *v;
@@ -46,8 +45,7 @@ void divergence_reset(SimWarp *w) {
 
 #define SWAP(a, b, type) do { type t_ = a; a = b; b = t_; } while (0)
 
-// Exchanges the state of w's running lanes with the state of t, another part of
-// the warp's lanes.
+// Exchanges the running lanes of w with t, another part of the warp's lanes.
 static void swap(SimWarp *w, SimPart *t) {
   SWAP(w->split.here, t->here, uint32_t);
   SWAP(w->active, t->active, uint32_t);

@@ -13,9 +13,8 @@ bool divergence_together(SimWarp *w, const SimIns *i);
 // Called when the running lanes of w have exited the kernel. Returns false if
 // all lanes of the warp have exited. Otherwise lets other lanes run next.
 bool divergence_ended(SimWarp *w);
-// Called when no warp can run. Looks for a warp with lanes that can run in
-// place of its waiting lanes, and lets them run next. Returns false if there is
-// no such warp.
+// Called when no warp can run. Looks for a warp with lanes that can run instead
+// of its waiting lanes, and runs them next. Returns false if there is none.
 bool divergence_press(SimCluster *c);
 void divergence_reset(SimWarp *w);
 // Moves w, which has no active lanes, to the next instruction with active

@@ -92,8 +92,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    // Only constants are stored to units wider than 8 bytes; the upper half is
-    // 0.
+    // Only constants are stored to units wider than 8 bytes; zero the upper
+    // half.
     if (m->size > 8)
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);
@@ -756,8 +756,7 @@ bool simexec_is_turn(const SimIns *i) {
     case POINT_NEVER: break;
     case POINT_ALWAYS: return true;
     case POINT_ORDERED: return i->sem;
-    // If a try_wait is linked to a wait (try_wait.h), only the wait counts as a
-    // scheduling step.
+    // If a try_wait is linked to a wait (try_wait.h), only the wait is a step.
     case POINT_UNLINKED: return !i->jump;
   }
   return false;
@@ -786,8 +785,7 @@ void simexec_between(SimWarp *w) {
     simexec_turn(w);
 }
 
-// Counts an execution of i. The counter is atomic, because several host threads
-// may run.
+// Counts an execution of i, atomically, as several host threads may run.
 static void count_execution(const SimProg *p, const SimIns *i) {
   uint64_t *n = &p->launch->executed[i->ref];
   __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);

@@ -1,6 +1,6 @@
 // Hooks: the events of the simulated machine while it runs a launch. The
 // machine calls no function that checks a program. Instead, the checks
-// (core/watch/) fill in SimProg.hooks. Their results do not change what the
+// (core/watch/) fill in SimProg.hooks. Their results never change what the
 // machine computes.
 #ifndef CUTE_SIMHOOKS_H
 #define CUTE_SIMHOOKS_H
@@ -31,8 +31,7 @@ typedef struct Access {
   const SimMem *m;
   const int64_t *off;     // for each lane: offset in elements
   int64_t at[LANES];      // for each lane: byte offset in the object
-  // global memory: byte offset of the granule (unit of shadow memory, shadow.h)
-  // that is being checked
+  // global memory: byte offset of the granule (shadow.h) that is being checked
   int64_t piece;
   // memory of other CTAs: for each lane, where the accessed CTA's shared memory
   // begins in the cluster's shared memory
@@ -91,20 +90,18 @@ typedef void SimFound(void *ud, const SimFault *f);
 
 // Hooks for a whole launch.
 typedef struct SimLaunchHooks {
-  // decoded prepares a program's instructions.
-  // start allocates records in cx->scratch. all: all clusters run. whole:
-  // findings about the launch as a whole are also wanted.
-  // find calls `found` for the faults that only the whole launch shows.
-  // unwritten returns the number of unwritten elements of outputs. It calls
-  // `found`, unless NULL, for each such output.
-  // parts describes memory that the launch did not access.
-  // merge adds a cluster's NaNs and infinities to those of the launch.
-  // origin describes the first NaN or infinity that may have reached an output.
-  // inexact describes the first result that its type could not represent.
-  // arrange sorts n faults, each cause before its consequences, and returns how
-  // many faults it keeps.
-  // empty reports whether a launch without blocks has arguments with elements.
-  // stop frees the records.
+  // decoded prepares a program's instructions. start allocates records in
+  // cx->scratch; all: all clusters run; whole: findings about the launch as a
+  // whole are also wanted. find calls `found` for the faults that only the
+  // whole launch shows. unwritten returns the number of unwritten elements of
+  // outputs, and calls `found`, unless NULL, for each such output. parts
+  // describes memory that the launch did not access. merge adds a cluster's
+  // NaNs and infinities to those of the launch. origin describes the first NaN
+  // or infinity that may have reached an output. inexact describes the first
+  // result that its type could not represent. arrange sorts n faults, each
+  // cause before its consequences, and returns how many faults it keeps. empty
+  // reports whether a launch without blocks has arguments with elements. stop
+  // frees the records.
   void (*decoded)(Ctx *cx, SimProg *p);
   void (*start)(Ctx *cx, SimProg *p, bool all, bool whole);
   void (*find)(const SimProg *p, SimFound *found, void *ud);
@@ -198,14 +195,14 @@ typedef struct SimHooks {
   void (*agent_reads)(Access *x, int l, uint32_t addr, int actor,
                       uint32_t epoch);
   // Reports whether an asynchronous operation of lane l may read the bytes in
-  // *t, which one read for another warp. If the answer is false, agent_reads
-  // must check the bytes.
+  // *t, which one read for another warp. If not, agent_reads must check the
+  // bytes.
   bool (*agent_rereads)(Access *x, int l, const SimLent *t);
   void (*agent_writes)(Access *x, int l, uint32_t addr);
-  // A write by an asynchronous operation or a cp.async at source line src
-  // became visible. It wrote `bytes` bytes at addr of shared memory. It is
-  // recorded as a write by `lanes` of `actor` in epoch clk. proxy: whether it
-  // used the async proxy.
+  // A write by an asynchronous operation or a cp.async at source line src, to
+  // `bytes` bytes at addr of shared memory, became visible. It is recorded as a
+  // write by `lanes` of `actor` in epoch clk. proxy: whether it used the async
+  // proxy.
   void (*landed)(SimCluster *c, uint32_t addr, uint32_t bytes, int actor,
                  uint32_t lanes, uint32_t clk, uint32_t src, bool proxy);
   // An asynchronous operation of lane l completed a write to global memory, or

@@ -23,8 +23,7 @@ typedef struct SimLog {
   // at[lane]. `keeps` is true if L1 caches the sectors with these bytes.
   void (*global)(SimWarp *w, uint64_t start, const int64_t *at, uint32_t mask,
                  int n, bool keeps);
-  // Logs that the lanes of mask execute an atomic. Lane l accesses byte offset
-  // at[l].
+  // Logs that the lanes of mask execute an atomic, lane l at byte offset at[l].
   void (*same)(SimWarp *w, const int64_t *at, uint32_t mask);
   // Logs that a named range of the script begins or ends.
   void (*mark)(SimWarp *w, uint32_t name, bool begins);

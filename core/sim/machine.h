@@ -39,8 +39,7 @@ struct SimMatrix;
 // sets x->home.
 uint32_t simmem_check(Access *x, uint32_t mask);
 // Reports a fault if the preceding launch may still use an element of global
-// memory. Lane l, or an asynchronous operation that it started, reads or writes
-// this element.
+// memory. Lane l, or its asynchronous operation, reads or writes this element.
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write);
 // Returns the mbarrier at an address of shared memory, or NULL if there is no
@@ -118,8 +117,8 @@ bool simmem_open(const SimWarp *w, uint32_t at);
 // group of this cp.async. Returns false if no such cp.async exists.
 bool simmem_group(const SimWarp *w, uint32_t at, int *lane, uint32_t *group);
 // Completes the cp.asyncs of w with numbers below `upto`, for the lanes of
-// mask. The copied bytes become visible as a write of `actor` (a vector-clock
-// entry) in `epoch`.
+// mask. The bytes become visible as a write of `actor` (hb_cluster.c) in
+// `epoch`.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);

@@ -1,6 +1,5 @@
 // Executes tensor-core instructions and matrix copies. Gathers the registers of
-// a warp into tiles, and scatters tiles to registers. decode/fragments.c has
-// the fragment layouts.
+// a warp into tiles, and scatters tiles to registers (decode/fragments.c).
 #include "sim/matrix.h"
 #include "sim/regs.h"
 
@@ -110,9 +109,8 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Returns scratch buffer k. Buffers 0, 1 and 2 hold A, B and C. Buffer 3 holds
-// raw elements of an operand. Buffers 4 and 5 hold A and B as mma_multiply
-// needs them.
+// Returns scratch buffer k. Buffers 0 to 2 hold A, B and C. Buffer 3 holds raw
+// elements of an operand. Buffers 4 and 5 hold A and B for mma_multiply.
 void *simmatrix_room(SimWarp *w, int k) {
   return w->cluster->mma.tile + k * SIM_ROOM;
 }
@@ -246,8 +244,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
                                        (((uint64_t)1 << bits) - 1));
 }
 
-// Reports whether the registers of o already have the order that mma_multiply
-// needs.
+// Reports whether o's registers already have the order of mma_multiply.
 static bool is_arranged(const SimMmaIns *x, const SimOperand *o) {
   return x->arranged && o->mem->per == 1 && o->mem->size * 8 == o->mem->unit;
 }
@@ -301,8 +298,7 @@ void simmatrix_nonfinite(SimWarp *w, const SimIns *i, int g, const float *a,
     w, i, g, &(SimTile){a, b, tile, d_tile, rows, n, x->row->k});
 }
 
-// Converts operand A (which = 0) or B (which = 1) of an MMA to the form that
-// mma_multiply needs.
+// Converts operand A (which = 0) or B (which = 1) for mma_multiply.
 static void prepare(SimWarp *w, const SimMmaIns *x, int g, int which,
                     float *to) {
   float *tile = room(w, 0);
@@ -494,8 +490,7 @@ int simmatrix_stored_at(const AtomMma *r, const uint16_t *e, int m, int i) {
   return g * r->group + pick * r->group / 4 + (each ? in % each : 0);
 }
 
-// Unpacks the scale factors of a row of A or B. Lane 4 * (row % 8) + row / 8
-// holds them.
+// Unpacks the scale factors of a row. Lane 4 * (row % 8) + row / 8 holds them.
 static void row_scales(const SimMmaIns *x, const uint32_t *word, int row,
                        uint8_t *to) {
   uint32_t u = word[row % 8 * 4 + row / 8];
@@ -623,8 +618,7 @@ static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   return !(w->active & ~both);
 }
 
-// Marks in `bad` the rows of o's tile to which lane group g contributes an
-// undefined element.
+// Marks in `bad` the rows of o's tile with an undefined element from group g.
 static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, int cols, bool *bad) {
   for (int v = 0; v < o->nval; v++) {
@@ -637,8 +631,7 @@ static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
 }
 
 // Marks an element of D as undefined if it depends on an undefined element: the
-// element of C at the same place, an element in its row of A, or one in its
-// column of B.
+// same element of C, an element in its row of A, or one in its column of B.
 static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
   enum { MOST = 256 };
   int n = x->row->n, k = x->row->k;

@@ -19,13 +19,12 @@ void simmatrix_scatter(SimWarp *w, const SimMmaIns *x, int g,
                        const void *from);
 // simmatrix_accumulators copies the float accumulators of lane group g to a
 // tile, in the order that mma_multiply needs. simmatrix_results copies them
-// back to the registers.
+// back.
 void simmatrix_accumulators(SimWarp *w, const SimMmaIns *x, int g, float *to);
 void simmatrix_results(SimWarp *w, const SimMmaIns *x, int g,
                        const float *from);
-// Reports to the checks that MMA i, executed by lane group g, computed NaNs or
-// infinities. A and B are row-major. C and D have the order that mma_multiply
-// needs.
+// Tells the checks that MMA i of lane group g computed NaNs or infinities. A
+// and B are row-major. C and D have the order that mma_multiply needs.
 void simmatrix_nonfinite(SimWarp *w, const SimIns *i, int g, const float *a,
                          const float *b, const float *c, const float *d);
 // simmatrix_metadata reads the metadata of a sparse A into e: 16 rows of

@@ -100,8 +100,7 @@ static bool share_ring(const SimCluster *c, const SimMbar *a,
   return a->mem == b->mem && a->src == b->src && a->at / size == b->at / size;
 }
 
-// Reports whether w's last successful wait was at another mbarrier of b's ring
-// (share_ring).
+// Reports whether w's last successful wait was at another mbarrier of b's ring.
 static bool at_sibling(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimMbar *m = w->mbar < 0 ? b : &c->mbars.p[w->mbar];
@@ -165,8 +164,7 @@ static SimFault *fault(SimWarp *w, const SimIns *i, int l, uint32_t src2,
   return f;
 }
 
-// Fills in a fault: an operation makes n arrivals at b, more than b's current
-// phase lacks.
+// Fills in a fault: an operation makes n arrivals, too many for b's phase.
 static void over(SimFault *f, const SimMbar *b, int64_t n) {
   f->mbar.how = MBAR_OVER;
   f->mbar.n = b->expected;
@@ -199,7 +197,7 @@ static void next_came(SimCluster *c, SimMbar *b) {
 
 // Finds a wait for the previous phase that does not happen before the end of
 // the current phase, and records it in b->missed. In another schedule, the
-// current phase could end before this wait, which would then be for a later
+// current phase could end before this wait, which would then wait for a later
 // phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
@@ -318,8 +316,7 @@ static uint32_t later_init(const SimCluster *c, const SimMem *m) {
 }
 
 // Checks that b is initialized, and that its initialization happens before lane
-// l. Otherwise reports a fault and returns false. b is element `off` of object
-// m.
+// l. Otherwise reports a fault, returns false. b is element `off` of object m.
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
   uint32_t init = b ? 0 : later_init(w->cluster, m);
@@ -389,9 +386,8 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
-// Returns the reason why lane l cannot initialize an mbarrier for n arrivals,
-// or MBAR_NONE if it can. `old` is the previous mbarrier at the same address,
-// or NULL.
+// Returns why lane l cannot initialize an mbarrier for n arrivals, or
+// MBAR_NONE. `old` is the previous mbarrier at the same address, or NULL.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -402,8 +398,7 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
 }
 
 // Initializes an mbarrier at addr. If `b`, an earlier mbarrier at this address,
-// is not NULL, the phases of the new one continue b's numbers, beginning with
-// an even number.
+// is not NULL, the phases continue b's numbers, beginning with an even number.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -462,8 +457,7 @@ static bool is_busy(const SimCluster *c, const SimMbar *b) {
   return b->bytes != 0;
 }
 
-// Returns the line of a use of b that does not happen before lane l, or 0 if
-// there is none.
+// Returns the line of a use of b that does not happen before lane l, or 0.
 static uint32_t used_still(SimWarp *w, int l, const SimMbar *b) {
   for (int u = 0; u < w->cluster->prog->nall; u++) {
     const struct SimUse *x = &b->use[u];
@@ -517,11 +511,10 @@ void simmbar_share(SimCluster *c, uint32_t met) {
       c->mbars.p[k].shared = met;
 }
 
-// Adds the accesses that an arrival releases to b's phase. An arrival releases
-// everything that happens before the arriving lanes. There are two exceptions.
-// A relaxed arrival releases only turn epochs (mbar.h), which order no memory.
-// An arrival with CTA scope at another CTA's mbarrier releases only
-// asynchronous accesses.
+// Adds the accesses that an arrival releases to b's phase: everything that
+// happens before the arriving lanes. There are two exceptions. A relaxed
+// arrival releases only turn epochs (mbar.h), which order no memory. An arrival
+// with CTA scope at another CTA's mbarrier releases only asynchronous accesses.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   SimCluster *c = w->cluster;
   if (i->sem == SEM_RELAXED) {
@@ -553,8 +546,7 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
 }
 
 // Checks that an arrival happens after the end of the previous phase. Otherwise
-// another schedule could count the arrival in the previous phase, in place of
-// one of that phase.
+// another schedule could count it in the previous phase, for another arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;
@@ -578,8 +570,7 @@ static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
   return true;
 }
 
-// Returns the token that an arrival at b returns now: b's index + 1, and b's
-// phase.
+// Returns the token of an arrival at b now: b's index + 1, and b's phase.
 static int64_t token_of(const SimCluster *c, const SimMbar *b) {
   return (int64_t)(index_of(c, b) + 1) << 32 | b->phase;
 }
@@ -933,8 +924,7 @@ SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
   Group g;
   SimCluster *c = w->cluster;
   visit(&v, w, i);
-  // the mbarrier at the same offset as i's operand, but in the memory of CTA
-  // `rank`
+  // the mbarrier at the operand's offset, but in the memory of CTA `rank`
   SimMem there = *v.x.m;
   there.rank = true;
   v.x.m = &there;

@@ -49,8 +49,7 @@ struct SimMbar {
   // of the following phase. NULL: no such wait.
   struct SimPassed *missed;
   int misser;              // warp of the wait `missed`
-  // last: source line of the last arrival. comer, at_lane: warp and lane of
-  // this arrival.
+  // last: source line of the last arrival. comer, at_lane: its warp and lane.
   uint32_t last;
   int comer, at_lane;
   uint32_t expect;         // line of the last expect_tx
@@ -98,12 +97,11 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b);
 // Each mbarrier has two actors (vector-clock entries): simmbar_actor, and a
 // turn actor, simmbar_twin. (For other actors, simmbar_twin returns the actor
 // itself.) A thread that acquired an epoch of simmbar_actor sees what a phase
-// releases. An epoch of the turn actor only means that a phase is complete. It
-// orders no memory accesses. A thread acquires such an epoch if it arrives at
-// an mbarrier, or observes that a copy is complete, after another thread that
-// had the epoch. Each warp also has a turn actor, for its arrivals.
-// simmbar_turns returns the part of a vector clock for turn actors, warps
-// first.
+// releases. An epoch of the turn actor only means that a phase is complete; it
+// orders no memory. A thread acquires it if it arrives at an mbarrier, or
+// observes that a copy is complete, after another thread that had the epoch.
+// Each warp also has a turn actor, for its arrivals. simmbar_turns returns the
+// part of a vector clock for turn actors, warps first.
 static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
   return vc + actors_first(&p->actors, ACTOR_TURN);
 }
@@ -123,8 +121,8 @@ bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);
 // Returns the number of mbarriers in the memory object of b in b's CTA.
 int simmbar_array(const SimCluster *c, const SimMbar *b);
 // Reports whether w waited several times at one mbarrier of a ring, and never
-// used another one, at which no warp has waited. With `used`, the other
-// mbarrier must be in use.
+// used another one, at which no warp has waited. used: the other must be in
+// use.
 bool simmbar_stays(const SimWarp *w, bool used);
 // Sets the fields of f that state why lane l of warp w accesses the bytes of a
 // copy too early. `b` is the mbarrier of the copy. `phase` is the number of b's

@@ -95,8 +95,7 @@ static void fault_start(Access *x, int l, int rank) {
   if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
 }
 
-// Sets x->home for each lane: the first byte of the shared memory of the CTA
-// that the lane accesses.
+// Sets x->home[l] to where the shared memory of lane l's accessed CTA begins.
 static uint32_t find_home(Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimProg *p = w->cluster->prog;
@@ -207,9 +206,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
 
 static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
 
-// Writes to rel[l] the distance of lane l's address from the first lane's
-// address, which is rounded down to `unit`. Returns false if a distance is too
-// large.
+// Writes to rel[l] the distance of lane l's address from the first lane's,
+// which is rounded down to `unit`. Returns false if a distance is too large.
 static bool relative(const Access *x, uint32_t mask, int64_t base,
                      int64_t unit, uint32_t rel[LANES]) {
   int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
@@ -334,8 +332,7 @@ static inline void copy_bytes(void *d, const void *s, int n) {
   }
 }
 
-// Copies n bytes for each lane of mask: from p + at[lane] to buf + lane *
-// stride.
+// Copies n bytes per lane of mask, from p + at[lane] to buf + lane * stride.
 static inline void copy_lanes(uint8_t *buf, int stride, const uint8_t *p,
                               const int64_t *at, uint32_t mask, int n) {
   for (; mask; mask &= mask - 1) {
@@ -383,8 +380,7 @@ static const int64_t *distances(const Access *x, int64_t far[LANES]) {
   return far;
 }
 
-// Copies the bytes that the lanes of mask load. The bytes of a lane go to buf +
-// lane * stride.
+// Copies the bytes that each lane of mask loads to buf + lane * stride.
 static void read_lanes(Access *x, uint32_t mask, uint8_t *buf, int stride) {
   const uint8_t *p = simmem_first(x->w, x->m);
   int64_t far[LANES];
@@ -559,10 +555,9 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 
 // ---- atomics ----
 
-// Returns the new value of an atomic. In global memory, the L2 cache adds
-// floats and flushes subnormal f32 to zero. In shared memory, a loop of
-// instructions adds the old value to the operand. `cmp` is the value with which
-// CAS compares.
+// Returns the new value of an atomic. In global memory, L2 adds floats and
+// flushes subnormal f32 to zero. In shared memory, a loop of instructions adds
+// the old value to the operand. `cmp` is the value with which CAS compares.
 static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
   DType t = (DType)s->type;
@@ -681,8 +676,7 @@ struct SimBatch {
   // destinations, as offsets in the cluster's shared memory
   uint32_t dst[LANES];
   uint8_t data[LANES][16];
-  // the cp.async instruction if the kernel also writes the memory that it
-  // reads; otherwise NULL
+  // the cp.async if the kernel also writes its source; otherwise NULL
   const SimIns *i;
   int64_t from[LANES];
 };
@@ -805,9 +799,8 @@ void simmem_commit(SimWarp *w) {
 }
 
 // Returns the pending cp.async of w that writes byte `at` of shared memory, and
-// sets *lane to the lane that copies this byte. Returns NULL if there is none.
-// With `open`, searches the cp.asyncs that are in no group yet, otherwise the
-// cp.asyncs in groups.
+// sets *lane to its lane. Returns NULL if there is none. With `open`, searches
+// the cp.asyncs that are in no group yet, otherwise the cp.asyncs in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t at, bool open,
                                 int *lane) {
   for (size_t k = w->copies.first; k < w->copies.end; k++) {

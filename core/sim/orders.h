@@ -1,5 +1,4 @@
-// What a run with a systematic schedule (interleave.h) shows about other
-// schedules.
+// What a run with a systematic schedule (interleave.h) shows about others.
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 
@@ -11,8 +10,8 @@ typedef struct SimSwap {
   // src: source line of the step that was executed first. src2: source line of
   // the other step.
   uint32_t src, src2;
-  // the actors (decode/actors.h) that execute the first steps of a schedule
-  // with the opposite order
+  // the actors (decode/actors.h) that make the first steps in the opposite
+  // order
   uint64_t *turn;
   size_t nturn;
 } SimSwap;

@@ -35,8 +35,7 @@ static inline void set_lane(SimWarp *w, uint32_t slot, bool wide, int l,
   else u32_at(w, slot)[l] = (uint32_t)u;
 }
 
-// Returns lane l's value in a slot, as a signed index: an i64 if `wide`, else
-// an i32.
+// Returns lane l's value of a signed index (i32, or i64 if wide) in a slot.
 static inline int64_t index_at(SimWarp *w, uint32_t slot, bool wide, int l) {
   return wide ? (int64_t)u64_at(w, slot)[l] : (int32_t)u32_at(w, slot)[l];
 }

@@ -19,8 +19,7 @@ typedef struct SimOut {
   uint32_t nnote;          // number of notes, at most MAX_NOTES
   SimStat *stat;
   uint64_t instructions, mmas, early;
-  // largest number of granules (units of shadow memory, shadow.h) that were
-  // tracked at the same time
+  // largest number of granules (shadow.h) that were tracked at the same time
   uint64_t granules;
   SimText text;            // the output of printf
   SimOrigins origins;      // NaNs and infinities from finite operands
@@ -52,8 +51,7 @@ SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
                          uint32_t src2, int32_t mem, int64_t offset);
 // Reports whether two reports are equal except for their counts.
 bool simreport_same(const SimReport *a, const SimReport *b);
-// Describes in `out` the misuse of an MMA's registers that the function
-// contains (Fn.flight).
+// Describes in `out` the function's misuse of an MMA's registers (Fn.flight).
 void simreport_flight(const SimProg *p, SimFault *out);
 
 #endif

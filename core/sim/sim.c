@@ -37,13 +37,11 @@ typedef struct Run {
   uint64_t first, total;
   // maximum number of communicating clusters that run at once
   uint64_t most;
-  // begun: number of started clusters. merged: number of clusters whose results
-  // have been merged.
+  // begun: number of started clusters. merged: number with merged results.
   uint64_t begun, merged;
   bool stop, oom, stopped;
   uint32_t cut;           // SimResult.cut
-  // told: time of the last call of SimOpts.progress. part: the fraction that
-  // this call passed.
+  // told: time of the last call of SimOpts.progress. part: its argument.
   uint64_t told;
   double part;
   int nasleep;  // number of clusters that wait for others (Worker.asleep)
@@ -161,8 +159,7 @@ static void merge(Run *r, SimOut *o) {
 }
 
 // Hands over `o`, the results of a finished cluster. Then merges results in the
-// order of clusters, up to the first cluster that has not finished. The caller
-// holds the lock.
+// order of clusters, up to the first unfinished one. The caller holds the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -328,8 +325,8 @@ static SimCluster *cluster_new(const Worker *w) {
 // ---- workers ----
 
 // Sets *cluster to the index of the next cluster to run. Returns false if none
-// is left. With `wait`, first waits until there is room for the results of
-// another cluster.
+// is left. With `wait`, waits until there is room for another cluster's
+// results.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   if (r->prog->launch->debug && r->prog->hooks->ended(r->prog)) return false;
   pthread_mutex_lock(&r->lock);
@@ -513,8 +510,7 @@ static void keep_orders(Worker *w) {
   base_free(o);
 }
 
-// Lets the running clusters leave the systematic schedule, and continue with
-// random ones.
+// Lets the running clusters continue with random schedules.
 static void leave(Worker *w) {
   for (int k = 0; k < w->live; k++) w->cluster[k]->steps = NULL;
 }
@@ -638,8 +634,7 @@ void sim_free(SimResult *r) {
 }
 
 // Describes memory instruction i: returns its name, sets *smem and *gmem to its
-// memory objects, and *out to whether it moves data from shared to global
-// memory.
+// objects, and *out to whether it moves data from shared to global memory.
 static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
                              int32_t *gmem, bool *out) {
   const Fn *fn = p->fn;
@@ -669,9 +664,8 @@ static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
   return store ? "st.global" : "ld.global";
 }
 
-// Adds statistics record k to the result of the record's source line. Returns
-// the index of the line in s->line, or -1 if the instruction of the record was
-// never executed.
+// Adds statistics record k to the result of its source line. Returns the index
+// of the line in s->line, or -1 if the instruction was never executed.
 static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   const SimStat *a = &r->stat[k];
   if (!a->count) return -1;
@@ -787,8 +781,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog, .guard = guard_now};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  // nothing runs if the grid is empty, or if the function misuses the registers
-  // of an MMA
+  // nothing runs if the grid is empty, or if MMA registers are misused
   bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
   bool one = !none && single && (o->machine || !prog->common);
   int64_t unwritten = 0;

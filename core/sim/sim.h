@@ -3,8 +3,8 @@
 // Each warp is a vector machine of 32 lanes with a program counter and a mask
 // of active lanes. The warps of a cluster (of a CTA if there are no clusters)
 // are interleaved in an order that a seed determines. Clusters are distributed
-// over host threads. Faults of a kernel become reports; sim_run itself does not
-// fail then.
+// over host threads. Faults of a kernel become reports; sim_run does not fail
+// then.
 #ifndef CUTE_SIM_H
 #define CUTE_SIM_H
 
@@ -14,9 +14,9 @@
 #include "sim/timing.h"
 
 // Ranges of coordinates in one mode of a tensor; both ends belong to a range.
-// If `period` is not 0, range k is from[0] + k * period to to[0] + k * period.
-// In this case, a nonzero `tail` means that the last range is `tail` to extent
-// - 1. If `period` is 0, `from` and `to` hold the first SIM_RANGES of the n
+// If `period` is not 0, range k is from[0] + k * period to to[0] + k * period,
+// and a nonzero `tail` is where the last range begins, which ends at the
+// extent. If `period` is 0, `from` and `to` hold the first SIM_RANGES of the n
 // ranges.
 enum { SIM_RANGES = 3, SIM_GAPS = 4 };
 typedef struct SimRanges {
@@ -24,10 +24,9 @@ typedef struct SimRanges {
   int64_t extent, n, period, tail, from[SIM_RANGES], to[SIM_RANGES];
 } SimRanges;
 
-// A part of an argument that a launch never reads or stores (cover.c). The part
-// consists of the elements with a coordinate in at least one of the ranges
-// `of`. If `all` is set, it consists of the elements with coordinates in each
-// of these ranges.
+// A part of an argument that a launch never reads or stores (cover.c): the
+// elements with a coordinate in at least one of the ranges `of`. If `all` is
+// set, the elements with coordinates in each of these ranges.
 typedef struct SimGap {
   int32_t mem;         // memory object of the tensor, an index into Fn.mem
   uint32_t src;        // source line of the first load or store
@@ -56,25 +55,23 @@ typedef struct SimUnread {
 } SimUnread;
 
 // Two blocks that load the same elements, in clusters that store equal sums to
-// different elements. `src` is the source line of the store; 0: no such blocks
-// were found.
+// different elements. `src` is the source line of the store; 0: not found.
 typedef struct SimTwins {
   uint32_t src;
   int32_t block[2][3];
 } SimTwins;
 
-// A wrong element of output `out` of a launch. It is at the coordinate `at`,
-// which has `modes` modes. Its value is `got`. According to the shapes, it
-// should be `want`: a sum of elements of input in[0], or of products of
-// elements of in[0] and in[1]. `src` is the source line of a store; 0: no wrong
-// element was found.
+// A wrong element of output `out` of a launch, at the coordinate `at` in
+// `modes` modes. Its value is `got`. According to the shapes, it should be
+// `want`: a sum of elements of input in[0], or of products of elements of in[0]
+// and in[1]. `src` is the source line of a store; 0: no wrong element was
+// found.
 typedef struct SimWrongSum {
   uint32_t src;
   int32_t out, in[2];      // arguments, as indices into Fn.arg
   int n;                   // number of inputs
   int modes, inmodes[2];   // numbers of modes with more than one coordinate
-  // inat: coordinates of the elements of each input that `want` sums; -1: all
-  // coordinates of a mode
+  // inat: coordinates of the summed elements of each input; -1: all of a mode
   int64_t at[3], inat[2][3];
   double got, want;
   bool copies;  // whether each sum has only one term, so that `out` is a copy
@@ -136,8 +133,7 @@ typedef struct SimOpts {
   bool strict;         // whether notes are reported as faults
   const struct SimHooks *hooks;  // checks that listen to the run (hooks.h)
   // steps: scheduler of a systematic schedule (interleave.h); NULL: the
-  // schedule is random. all: all clusters run, even if `unit` names one
-  // cluster.
+  // schedule is random. all: all clusters run, even if `unit` names one.
   const struct SimSteps *steps;
   bool all;
   // required first steps of the schedule; NULL: none
@@ -184,8 +180,7 @@ typedef struct SimResult {
   // ctas: number of CTAs that completed. early: number of CTAs that let the
   // next launch start before they waited for the preceding launch.
   uint64_t ctas, early;
-  // largest number of granules (units of shadow memory) that one cluster
-  // tracked
+  // largest number of granules (shadow.h) that one cluster tracked
   uint64_t granules;
   char *output;           // output of printf, in the order of CTAs
   size_t noutput;

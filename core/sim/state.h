@@ -22,8 +22,7 @@ typedef enum SimState {
 enum { SIM_ROOM = 256 * 64 * 4, SIM_ROOMS = 6 };
 
 // Operands of MMAs in the form that mma_multiply needs (matrix.c). `row` is the
-// AtomMma that uses them. `filled` is the mask of the slots that hold an
-// operand.
+// AtomMma that uses them. `filled` is the mask of the slots in use.
 typedef struct SimPrepared {
   const void *row;
   uint64_t filled;
@@ -71,10 +70,9 @@ struct SimWarp {
   uint32_t gone;           // lanes that exited the kernel early
   // State of divergence.c for a diverged warp. The lanes of such a warp are
   // split into parts, which run in turns. `here` is the mask of the lanes of
-  // the running part. `waits` is the number of failed polls of this part.
-  // `tries` is the number of switches between parts since memory change number
-  // `stamp`. `part` is the list of the parts that do not run; NULL: there are
-  // none.
+  // the running part, and `waits` its number of failed polls. `tries` is the
+  // number of switches between parts since memory change number `stamp`. `part`
+  // is the list of the parts that do not run; NULL: there are none.
   struct {
     uint32_t here, waits, tries;
     uint64_t stamp;
@@ -114,10 +112,9 @@ struct SimWarp {
   // Cluster barrier. met: number of completed rounds. came: lanes that arrived.
   // passed: lanes that may pass.
   struct { uint32_t met, came, passed; } round;
-  // n: registers of a thread. wanted: number of registers that a waiting
-  // setmaxnreg requests (SW_REGISTERS). allot: the last setmaxnreg (i), the
-  // number of setmaxnregs executed so far (n), and the epoch of the last one
-  // (clk).
+  // n: registers of a thread. wanted: registers that a waiting setmaxnreg
+  // requests (SW_REGISTERS). allot: the last setmaxnreg (i), the number of
+  // setmaxnregs so far (n), and the epoch of the last one (clk).
   struct {
     int n, wanted;
     struct { const SimIns *i; uint32_t n, clk; } allot;
@@ -137,12 +134,10 @@ struct SimWarp {
   SimText text;            // output of printf
 };
 
-// Accesses that some threads released, as vector clocks. Other threads may
-// acquire them.
+// Accesses that threads released, as vector clocks, for threads that acquire.
 typedef struct SimPast {
   // `vc` is a vector clock with an epoch for each actor (decode/actors.h).
-  // `row` is a vector clock with an epoch for each thread (hb_cluster.c), or
-  // NULL.
+  // `row` has an epoch for each thread (hb_cluster.c), or is NULL.
   uint32_t *vc, *row;
   bool rows;               // whether `row` is in use
   // gate (barrier round or mbarrier phase) of the event log (event_log.h) for
@@ -154,13 +149,12 @@ typedef struct SimBar {
   // expected: number of threads that the round needs. arrived: number of
   // threads that arrived (0: no round is open).
   int expected, arrived;
-  // members: mask of the CTA's warps that arrived. waiting: mask of the warps
-  // that wait.
+  // members: mask of the CTA's warps that arrived. waiting: mask of those that
+  // wait.
   uint32_t members, waiting;
   // for each warp: line and epoch of its arrival
   uint32_t src[MAX_WARPS], clk[MAX_WARPS];
-  // masks of warps in the previous round. before: warps that arrived. knows:
-  // warps that waited.
+  // masks of the previous round's warps: arrived (before), and waited (knows)
   uint32_t before, knows;
   // for each warp: epoch of its arrival in the previous round
   uint32_t last[MAX_WARPS];
@@ -257,15 +251,13 @@ struct SimCluster {
   // SIM_ROOMS buffers of SIM_ROOM bytes, 64-byte aligned. `kept` describes the
   // operands A and B that are kept for later MMAs.
   struct { char *rooms, *tile; SimPrepared kept[2]; } mma;
-  // Data of the run.
-  // - lock: the pthread_mutex_t that atomics on global memory lock.
-  // - quit: flag that other threads set to end the run.
-  // - tick: function that is called from time to time; NULL: none.
-  // - cancel: takes the next cluster of the grid that has not started, and sets
-  //   *index to its index. May refuse at any time by returning false.
-  // - strict: notes are faults.
-  // - budget: number of instructions after which a warp is reported as endless.
-  // - patience: the same for a cluster, counted since memory last changed.
+  // Data of the run. lock: pthread_mutex_t that atomics on global memory lock.
+  // quit: flag that other threads set to end the run. tick: function that is
+  // called from time to time; NULL: none. strict: notes are faults. budget:
+  // instructions after which a warp is reported as endless. patience: the same
+  // for a cluster, since memory last changed. cancel: takes the next cluster of
+  // the grid that has not started, and sets *index to its index. It may refuse
+  // at any time by returning false.
   struct {
     void *lock;
     const bool *quit;

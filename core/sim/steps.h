@@ -49,8 +49,7 @@ typedef struct SimSteps {
   void (*phase)(SimCluster *c, int k);
   // Warp a->w starts asynchronous operation a.
   void (*started)(struct SimAsync *a);
-  // A wait was for another phase than its preceding try_wait. Sets SIM_TRIES in
-  // the flags of the run.
+  // A wait was for another phase than its preceding try_wait. Sets SIM_TRIES.
   void (*stray)(SimCluster *c);
 } SimSteps;
 

@@ -69,8 +69,7 @@ typedef struct Job {
 
 // The MMAs, copies and shifts that a warp issued. job[0] is the warp's
 // operation number `done`, counted from 0. closed: number of operations that a
-// commit follows. issued: for each kind of operation (actor), number of issued
-// operations.
+// commit follows. issued: for each kind of actor, number of issued operations.
 typedef struct Pipe {
   Job *job;
   uint32_t njob, cap;
@@ -209,9 +208,8 @@ int simtcgen05_left(const SimWarp *w) {
   return n;
 }
 
-// Returns the first of n adjacent columns that are free in t and in u, or -1.
-// In random schedules, chooses at random, because the GPU may choose any
-// columns.
+// Returns the first of n adjacent columns that are free in t and u, or -1.
+// Chooses at random in random schedules, as the GPU may choose any columns.
 static int find_free(SimCluster *c, const Tensor *t, const Tensor *u, int n) {
   int found = -1;
   uint64_t seen = 0;
@@ -233,8 +231,7 @@ static void claim(Tensor *t, Claimed claimed) {
            (size_t)claimed.n * sizeof **t->defined);
 }
 
-// Wakes the warps of CTA `cta` that wait for free columns, so that they try
-// again.
+// Wakes the warps of CTA `cta` that wait for free columns.
 static void wake(SimCluster *c, int cta) {
   SimWarp *w = &c->warp[cta * c->prog->nwarp];
   for (int k = 0; k < c->prog->nwarp; k++)
@@ -432,9 +429,9 @@ static void define(Tensor *t, uint32_t groups, uint32_t lanes, int column,
 
 // ---- copies of a warp ----
 
-// Checks a copy by w between registers and tensor memory. Sets *address to the
-// copy's address in tensor memory, and *groups to the groups of lanes that the
-// copy accesses.
+// Checks a copy by w between registers and tensor memory. Sets *address to its
+// address in tensor memory, and *groups to the groups of lanes that it
+// accesses.
 static bool check_copy(SimWarp *w, const SimIns *i, uint32_t *address,
                        uint32_t *groups) {
   const SimTensorIns *x = i->x;
@@ -540,8 +537,7 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
 
 // ---- MMAs, copies from shared memory, and shifts: issue ----
 
-// Reports whether the rows of A or D are in groups of 16 lanes: one group in
-// each window of 32 lanes.
+// Reports whether the rows of A or D are in groups of 16 lanes, one in each 32.
 static bool in_windows(const AtomMma *r) {
   return r->m == 64 && atom_mma_ctas(r) == 1 && !(r->flags & AMF_WS);
 }
@@ -551,8 +547,7 @@ static uint32_t groups_of(const AtomMma *r, uint32_t address) {
   return in_windows(r) ? 0x55u << (address >> 16) / TMEM_GROUP : ALL_GROUPS;
 }
 
-// Returns the lane that holds row m of A or D. It is relative to the lane in
-// the operand's address.
+// Returns the lane of row m of A or D, relative to the operand's address.
 static int lane_of(const AtomMma *r, int m) {
   return in_windows(r) ? m % 16 + m / 16 * 32 : m;
 }
@@ -658,8 +653,7 @@ static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                0, rows, see, ud);
 }
 
-// Records that the operation will read an operand from each CTA's shared
-// memory.
+// Records that an operation will read an operand from each CTA's shared memory.
 static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
                  uint32_t epoch) {
   const SimTensorIns *x = i->x;
@@ -897,16 +891,14 @@ static Part part_of(const SimWarp *w, const SimTensorIns *x, int k) {
                 rows_of(x, 0), n * own, n};
 }
 
-// Returns a pointer to row m of part p in tensor memory, for an operand at
-// `address`.
+// Returns a pointer to row m of part p in tensor memory, for an `address`.
 static uint32_t *row_at(const SimWarp *w, const AtomMma *r, const Part *p,
                         uint32_t address, int m) {
   uint32_t lane = (address >> 16) + (uint32_t)(p->lane + lane_of(r, m));
   return &tensor_at(w, p->cta)->cell[lane][address & 0xffff];
 }
 
-// Copies the rows of A for a part of D from tensor memory. The elements are
-// packed in the columns.
+// Copies the rows of A for a part of D from the columns of tensor memory.
 static void load_tensor(const SimWarp *w, const Job *j, const Part *p,
                         char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;

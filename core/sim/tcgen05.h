@@ -22,8 +22,7 @@ void simtcgen05_store(SimWarp *w, const SimIns *i);
 void simtcgen05_wait(SimWarp *w, bool loads);
 // Returns the number of free columns of w's CTA.
 int simtcgen05_left(const SimWarp *w);
-// Reports whether w waits because the other CTA of its pair has not called
-// alloc yet.
+// Reports whether w waits until the other CTA of its pair also allocates.
 bool simtcgen05_alone(const SimWarp *w);
 // Returns the line of an MMA or copy that no commit followed, by w's CTA or by
 // the other CTA of its pair. Returns 0 if there is none.

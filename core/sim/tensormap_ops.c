@@ -42,9 +42,8 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
-// Checks the alignment of the tensor maps that the lanes of mask access, at
-// elements `off` of m. Reports misaligned maps. Returns the lanes whose maps
-// are aligned.
+// Reports the misaligned tensor maps that the lanes of mask access, at elements
+// `off` of m. Returns the lanes whose maps are aligned.
 static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
                         uint32_t mask, const int64_t *off) {
   uint64_t base = m->base + (uintptr_t)m->p;
@@ -156,8 +155,7 @@ static Deed deed_of(const SimWarp *w, uint32_t lanes) {
   return (Deed){w->cluster->index + 1, w->clk, lanes, (uint16_t)w->id};
 }
 
-// Reports whether operation d, as executed by lane `lane`, happens before lane
-// l of w.
+// Reports whether operation d of lane `lane` happens before lane l of w.
 static bool knows(SimWarp *w, int l, const Deed *d, int lane) {
   if (d->unit == w->cluster->index + 1)
     return w->cluster->hooks->before(w, l, d->warp, 1u << lane, d->clk);
@@ -320,8 +318,7 @@ static bool tell(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   return false;
 }
 
-// Returns the global memory object that contains a tensor's encoded address, or
-// NULL if no object does.
+// Returns the global memory object with a tensor's encoded address, or NULL.
 static const SimMem *object_at(const SimProg *p, uint64_t address) {
   uint64_t k = address >> WHERE;
   if (k < 1 || k > p->fn->mem.n) return NULL;

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 // Costs of a fence in cycles. cta, gpu, sys, async: latency until the warp
-// continues. cta_each, gpu_each, sys_each: time for which the fence of each
-// warp occupies the SM.
+// continues. cta_each, gpu_each, sys_each: time of the SM for each warp's
+// fence.
 typedef struct SimFenceCost {
   double cta, cta_each;
   double gpu, gpu_each;
@@ -30,8 +30,7 @@ typedef struct SimMachine {
   // multiply-adds of tcgen05.mma per cycle and quarter of the SM: of 16-bit
   // floats, of integers, of packed 4-bit floats
   double tcgen05, tcgen05_i8, tcgen05_f4;
-  // how soon the same warp may issue its next mma, as a fraction of an mma's
-  // time
+  // fraction of an mma's time after which the warp may issue its next mma
   double mma_again;
   // cycles for which one warp instruction occupies its quarter of the SM. f64:
   // f64 arithmetic. integer: integer arithmetic or a comparison. special: a
@@ -95,8 +94,7 @@ typedef enum SimPipe {
 typedef struct SimCost {
   uint32_t src;
   uint64_t slots;      // number of issue slots of the line's instructions
-  // passes of shared memory, sectors of global memory, and those sectors that
-  // missed L1
+  // passes of shared memory, sectors of global memory, sectors that missed L1
   uint64_t passes, sectors, missed;
   double flops;
   double stall;  // cycles that warps waited at the line, summed over all warps
@@ -104,8 +102,7 @@ typedef struct SimCost {
 
 typedef struct SimTiming {
   double cycles;       // time at which the last cluster ends
-  // busy cycles of the first CTA's SM; the mean for units that each quarter of
-  // the SM has
+  // busy cycles of the first CTA's SM; for units of quarters, their mean
   double busy[PIPES];
   SimCost *cost;
   size_t ncost;

@@ -20,8 +20,7 @@
 
 enum { WARPS = 4, ROWS = 16, GROUPS = 8 };
 
-// A wait of a warp for the first n MMAs of its warpgroup. `clk` is the warp's
-// epoch at the wait.
+// A wait of a warp for the first n MMAs. `clk` is the warp's epoch at the wait.
 typedef struct Passed { uint32_t n, clk; } Passed;
 typedef struct Waits { Passed *at; uint32_t n, cap; } Waits;
 
@@ -34,8 +33,7 @@ typedef struct Job {
 } Job;
 
 struct SimTeam {
-  // MMAs in flight. job[0] is the warpgroup's MMA number `done`, counted from
-  // 0.
+  // MMAs in flight. job[0] is MMA number `done` of the warpgroup, from 0 on.
   Job *job;
   uint32_t njob, cap;
   uint32_t done;          // number of completed MMAs
@@ -43,8 +41,7 @@ struct SimTeam {
   // For each warp and each of its latest groups: how many MMAs the warp had
   // issued when it committed the group.
   uint32_t closed[WARPS][GROUPS];
-  // for each warp: those of its waits that covered more MMAs than all earlier
-  // waits
+  // for each warp: its waits that covered more MMAs than all earlier waits
   Waits waits[WARPS];
   // A cached result, valid at warp instruction number `serial`: the waits of
   // all four warps for the first `met` MMAs happen before lane `lane`.
@@ -131,8 +128,7 @@ typedef struct Lend {
   uint32_t epoch;
 } Lend;
 
-// Returns the object of shared memory that contains byte `at`, or NULL if no
-// object contains it.
+// Returns the object of shared memory that contains byte `at`, or NULL.
 static const SimMem *object_at(const SimMmaIns *x, uint32_t at) {
   for (int k = 0; k < x->nsmem; k++) {
     const SimMem *m = x->smem[k];
@@ -178,8 +174,7 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t bytes;
   char *to;
-  // k: extent of K if the operand is MN-major, else 0. n: number of pieces
-  // loaded so far.
+  // k: extent of K if the operand is MN-major, else 0. n: pieces loaded so far.
   int k, n;
 } Load;
 
@@ -327,8 +322,7 @@ static void run(SimWarp *first, const Job *j) {
 
 // ---- issue ----
 
-// Reports undefined registers that an MMA reads. Marks the MMA's accumulators
-// as defined.
+// Reports undefined registers that an MMA reads. Defines its accumulators.
 static void define(SimWarp *w, const Job *j) {
   const SimMmaIns *x = j->i->x;
   const SimOperand *o[2] = {j->add ? &x->c : NULL, j->desc[0] ? NULL : &x->a};
@@ -427,8 +421,7 @@ static int laggard(const SimTeam *t, uint32_t n) {
   return -1;
 }
 
-// Records that w waited for the first n MMAs, unless an earlier wait covered as
-// many.
+// Records that w waited for the first n MMAs, unless an earlier wait did.
 static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
   Waits *p = &t->waits[w->in % WARPS];
   if (p->n && p->at[p->n - 1].n >= n) return;
@@ -545,8 +538,7 @@ bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit) {
   return false;
 }
 
-// Reports warps that exited without issuing an MMA that other warps of their
-// warpgroup issued.
+// Reports warps that exited without issuing an MMA of their warpgroup.
 void simwgmma_end(SimCluster *c) {
   for (int k = 0; k < teams(c->prog); k++) {
     const SimTeam *t = &c->team[k];

@@ -24,8 +24,8 @@ int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
 // `unit` of register object m.
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 // Reports whether MMA n is in one of the first `groups` groups that w
-// committed. Sets *behind to the number of these groups that w committed after
-// the group with MMA n.
+// committed. Sets *behind to the number of these groups after the group with
+// MMA n.
 bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
                      uint32_t *behind);
 // Called when all warps have exited or wait forever.

@@ -96,8 +96,7 @@ void row_mapa(PtxOp *o, int k) {
 }
 
 // If place p is in distributed shared memory, replaces it by the same offset in
-// this CTA's shared memory, and returns the rank of the CTA that owns p.
-// Otherwise returns 0.
+// this CTA's shared memory. Returns the rank of the CTA that owned p, or 0.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;

@@ -30,9 +30,9 @@ typedef struct Extents {
 } Extents;
 
 // A fragment in memory. Element h of register r in lane 4 g + t is in row g +
-// row(r) and column t * w + column(r) + h of the matrix. w is 2 for C and D,
-// otherwise `each`. place_of returns row(r) and column(r). For B, rows and
-// columns are exchanged.
+// row(r) of the matrix. Its column is t * w + column(r) + h, where w is 2 for C
+// and D, otherwise `each`. place_of returns row(r) and column(r). For B, rows
+// and columns are exchanged.
 typedef struct Fragment {
   PtxCopy *x;
   char part;            // operand of the mma instruction: 'a', 'b', 'c' or 'd'

@@ -207,8 +207,8 @@ bool divergence_ended(SimWarp *w) {
 
 // ---- merging ----
 
-// Reports whether the lanes of part t wait at the instruction that w executes,
-// and both are in the same iteration of every loop around that instruction.
+// Reports whether the lanes of part t wait at the instruction that w executes.
+// Both must be in the same iteration of every loop around that instruction.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;

@@ -491,7 +491,7 @@ static void trap(SimWarp *w, const SimIns *i) {
   w->cluster->stop = true;
 }
 
-// Prints value u of type `type`. spec: a conversion specification of n
+// Prints value u of type `type`. `spec` is a conversion specification of n
 // characters that fits the type, such as %5d.
 static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {

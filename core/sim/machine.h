@@ -2,23 +2,29 @@
 // cluster (state.h), and the functions that the files share. Files of
 // core/watch/, core/explore/ and core/timing/ also include this header.
 //
-//   alu.c            arithmetic, one lane or 32 mem.c            shared and
-// global memory, cp.async mbar.c           mbarriers async.c
-// operations of asynchronous agents (async.h) record.c         recorded
-// shared-memory requests st_async.c       st.async bulk.c           bulk copies
-// with and without tensor maps tensormap_ops.c  tensor maps that kernels make
-// addressed.c      raw pointers: lanes that access different objects
-// divergence.c     lanes of a warp that wait for each other exec.c
-// the interpreter: runs one warp until it must wait intrin.c         rows of
-// ir/intrin.h matrix.c         tensor cores and matrix copies wgmma.c
-// warpgroup MMAs tcgen05.c        tensor memory, and MMAs that accumulate there
-// barrier.c        barriers of CTAs and clusters, setmaxnreg cluster.c
-// warps of a cluster: initial state, scheduling report.c         counts of
-// faults sim.c            clusters over host threads
+//   alu.c            arithmetic, one lane or 32
+//   mem.c            shared and global memory, cp.async
+//   mbar.c           mbarriers
+//   async.c          asynchronous operations (async.h)
+//   record.c         recorded shared-memory requests
+//   st_async.c       st.async
+//   bulk.c           bulk copies with and without tensor maps
+//   tensormap_ops.c  tensor maps that kernels make
+//   addressed.c      raw pointers: lanes that access different objects
+//   divergence.c     lanes of a warp that wait for each other
+//   exec.c           the interpreter: runs one warp until it must wait
+//   intrin.c         rows of ir/intrin.h
+//   matrix.c         tensor cores and matrix copies
+//   wgmma.c          warpgroup MMAs
+//   tcgen05.c        tensor memory, and MMAs that accumulate there
+//   barrier.c        barriers of CTAs and clusters, setmaxnreg
+//   cluster.c        warps of a cluster: initial state, scheduling
+//   report.c         counts of faults
+//   sim.c            clusters over host threads
 //
-//   hooks.h     what the machine announces to checks (core/watch/) steps.h
-// what the machine announces to a scheduler (core/explore/) log.h       what
-// the machine writes to an event log (core/timing/)
+//   hooks.h     what the machine announces to checks (core/watch/)
+//   steps.h     what the machine announces to a scheduler (core/explore/)
+//   log.h       what the machine writes to an event log (core/timing/)
 #ifndef CUTE_SIMMACHINE_H
 #define CUTE_SIMMACHINE_H
 

@@ -121,8 +121,8 @@ bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);
 // Returns the number of mbarriers in the memory object of b in b's CTA.
 int simmbar_array(const SimCluster *c, const SimMbar *b);
 // Reports whether w waited several times at one mbarrier of a ring, and never
-// used another one, at which no warp has waited. used: the other must be in
-// use.
+// used another one, at which no warp has waited. With `used`, the other one
+// must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);
 // Sets the fields of f that state why lane l of warp w accesses the bytes of a
 // copy too early. `b` is the mbarrier of the copy. `phase` is the number of b's

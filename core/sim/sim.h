@@ -14,8 +14,8 @@
 #include "sim/timing.h"
 
 // Ranges of coordinates in one mode of a tensor; both ends belong to a range.
-// If `period` is not 0, range k is from[0] + k * period to to[0] + k * period,
-// and a nonzero `tail` is where the last range begins, which ends at the
+// If `period` is not 0, range k is from[0] + k * period to to[0] + k * period.
+// A nonzero `tail` is then where the last range begins, which ends at the
 // extent. If `period` is 0, `from` and `to` hold the first SIM_RANGES of the n
 // ranges.
 enum { SIM_RANGES = 3, SIM_GAPS = 4 };

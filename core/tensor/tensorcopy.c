@@ -86,7 +86,7 @@ static Walk walk(Ctx *cx, const Tensor *const *t, int sides, int64_t size) {
 static int64_t pow2_of(int64_t n) { return n & -n; }
 
 // Reports whether loop l extends a contiguous run of `run` elements, in both
-// the source and the destination, with one predicate for all iterations of l.
+// the source and the destination. All iterations of l must have one predicate.
 static bool continues(const Walk *w, const Loop *l, int64_t run) {
   if (!dim_is(l->d[SRC], run) || !dim_is(l->d[DST], run)) return false;
   return w->sides <= PRED || dim_is(l->d[PRED], 0);

@@ -386,7 +386,8 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 // ---- scales and metadata ----
 
 // Reports whether v is a layout in tensor memory for the scale factors of one
-// instruction, ((32,rows / 32),4 windows,elements of K), with at least n rows.
+// instruction, with at least n rows. The layout has the form ((32,rows / 32),4
+// windows,elements of K).
 static bool scales_fit(const Gemm *g, Layout v, int64_t n) {
   enum { LANE = 1 << 18, WINDOW = 32 };  // columns; lanes
   Ctx *cx = g->cx;

@@ -458,8 +458,8 @@ static bool is_stride(const SimProg *p, const SimMeant *m,
          meant_bounds(m, r->extent);
 }
 
-// Reports whether ranges of coordinates are omitted at regular distances, and
-// the length of a range is a multiple of the number of threads of a block.
+// Reports whether ranges of coordinates are omitted at regular distances, where
+// the length of a range is a multiple of the block's number of threads.
 static bool is_block_step(const SimProg *p, const SimRanges *r) {
   int64_t n = p->nthread;
   bool end = !r->from[0] && r->n <= SIM_RANGES &&
@@ -468,10 +468,10 @@ static bool is_block_step(const SimProg *p, const SimRanges *r) {
          (r->to[0] + 1) % n == 0 && !end && !r->tail;
 }
 
-// Reports whether a launch seems to have too few threads. This is the case if
-// only the first elements of a mode are stored, no address depends on the
-// block, and the kernel compares the thread's index with the extent. r: the
-// elements that are not stored.
+// Reports whether a launch seems to have too few threads: only the first
+// elements of a mode are stored, no address depends on the block, and the
+// kernel compares the thread's index with the extent. `r` has the elements that
+// are not stored.
 static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
   return stored && r->from[0] && r->n == 1 && r->to[0] == r->extent - 1 &&
          !m->blocks && meant_guards(m, r->extent, LIMIT_THREAD);
@@ -592,10 +592,10 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
 }
 
 // Reports whether the accessed elements have the shape of another tensor, which
-// the kernel accesses completely, as when a matrix is stored into the corner of
-// a larger matrix. For an output, the other tensor is an input, and the kernel
-// must read all inputs completely. For an input, the other tensor is an output,
-// and the kernel must store all outputs completely.
+// the kernel accesses completely. An example is a matrix that is stored into
+// the corner of a larger matrix. For an output, the other tensor is an input,
+// and the kernel must read all inputs completely. For an input, the other
+// tensor is an output, and the kernel must store all outputs completely.
 static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     bool stored) {
   bool found = false;

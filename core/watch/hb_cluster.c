@@ -538,8 +538,9 @@ bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk) {
   return false;
 }
 
-// A CTA is known to run if w synchronized with one of its threads, directly or
-// through other threads, or acquired a release by one of its threads.
+// Reports whether CTA `rank` is known to run: w has synchronized with one of
+// its threads, directly or through other threads, or has acquired a release by
+// one of them.
 bool hb_cluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   HbWarp *h = hb_of(w);

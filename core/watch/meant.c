@@ -688,9 +688,10 @@ SimMeant *meant_all(Ctx *cx, const SimProg *p) {
 
 // ---- reads of shared tensors ----
 
-// Sets open[] for each shared tensor that instruction i reads if other inputs
-// than the indices of threads and loops decide its address, or whether i is
-// executed. `control` is the set of inputs that decide whether i is executed.
+// Finds the shared tensors that instruction i reads, and whose reads do not
+// only depend on the indices of threads and loops. For each such tensor, sets
+// its entry of open[]. Both the address and whether i is executed count.
+// `control` is the set of inputs that decide whether i is executed.
 static void see_shared(const Meant *g, const Ins *i, uint8_t control,
                        bool *open) {
   enum { KNOWN = ON_THREAD | ON_LOOP };

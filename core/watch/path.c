@@ -138,9 +138,9 @@ static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
   return false;
 }
 
-// Returns the innermost loop in which a path without synchronization leads from
-// an instruction of `a`, through the loop's back edge, to an instruction of `b`
-// in the next iteration. Returns NULL if there is none.
+// Returns the innermost loop that has a path without synchronization through
+// its back edge: from an instruction of `a` to an instruction of `b` in the
+// next iteration. Returns NULL if there is none.
 static const SimIns *clear_loop(const SimProg *p, const Lines *a,
                                 const Lines *b, const SimFault *f) {
   const SimIns *found = NULL;

@@ -80,9 +80,9 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes to the argument of memory object `mem`,
-// through `mem` or through another object of the argument, such as the bytes
-// that inline PTX accesses.
+// Returns the first line that writes to the argument of memory object `mem`.
+// The line may use another object of the argument, such as the bytes that
+// inline PTX accesses.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {

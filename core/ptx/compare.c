@@ -62,8 +62,8 @@ static bool is_unsigned_test(PtxOp *o) {
   return false;
 }
 
-// Compares operands 1 and 2, which have type number k of the modifiers. `half`
-// is 1 for the upper half of a register with two elements.
+// Compares operands 1 and 2, whose type is the k-th type among the modifiers.
+// `half` is 1 for the upper half of a register with two elements.
 static Ref compared(PtxOp *o, int k, int half) {
   PtxType t = op_type(o, k);
   DType e = o->elem[k];

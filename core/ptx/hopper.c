@@ -96,7 +96,8 @@ void row_mapa(PtxOp *o, int k) {
 }
 
 // If place p is in distributed shared memory, replaces it by the same offset in
-// this CTA's shared memory. Returns the rank of the CTA that owned p, or 0.
+// this CTA's shared memory. Returns the rank of the CTA that owned p, or 0 if p
+// was in this CTA's memory.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
@@ -352,10 +353,10 @@ static void tensor_store(PtxOp *o, bool reduce) {
   ir_close(b->cx, b->fn);
 }
 
-// Returns the offset that a cluster address names, as a place in this CTA's
-// shared memory. Stores in *rank the rank of the CTA that the address names. If
-// *rank held the rank of an earlier operand, emits a report for threads where
-// the two ranks differ.
+// Returns the place in this CTA's shared memory at the offset of a cluster
+// address. Stores in *rank the rank of the CTA that the address names. If *rank
+// held the rank of an earlier operand, emits a report for threads where the two
+// ranks differ.
 static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = op_place(o, a, IN_CLUSTER);
   Ref was = *rank;

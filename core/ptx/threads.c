@@ -16,8 +16,8 @@ static Ins barrier_of(PtxOp *o, Op op, uint32_t k, bool aligned) {
   return i;
 }
 
-// Translates barrier.red. Every thread combines its predicate with a word of
-// shared memory between three barriers.
+// Translates barrier.red to three barriers. Between them, every thread combines
+// its predicate with a word of shared memory.
 static void reduce(PtxOp *o, bool aligned) {
   PtxBuild *b = o->b;
   bool popc = op_has(o, "popc"), all = op_has(o, "and");

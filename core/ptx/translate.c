@@ -809,8 +809,8 @@ static void note_order(PtxBuild *b, const PtxRow *row, const char *op,
   }
 }
 
-// Rejects an instruction that the module's target lacks. The IR instructions
-// from `from` on, into which it was translated, have the requirements.
+// Rejects instruction i if the module's target lacks it. The IR instructions
+// from `from` on, into which i was translated, determine what it needs.
 static void check_target(PtxBuild *b, const PtxIns *i, Ref from) {
   int sm = atoi(b->m->target + strlen("sm_"));
   for (Ref r = from; r < b->fn->ins.n; r++) {

@@ -51,9 +51,8 @@ static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   return w->cluster->hooks->before_some(w, o->id, o->valid, clk);
 }
 
-// Checks that the arrivals of the barrier's previous round happen before w's
-// arrival. Otherwise another schedule could count w's arrival in the previous
-// round.
+// Checks that the arrivals of the previous round happen before w's arrival.
+// Otherwise another schedule could count w's arrival in that round.
 static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
   if (b->knows >> w->in & 1) return;
   for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
@@ -229,9 +228,9 @@ static bool is_same(const SimWarp *w, const SimIns *last, const SimIns *i) {
          last->flags == i->flags;
 }
 
-// Checks that the whole warpgroup executes setmaxnreg i of warp w together: its
-// warps must not execute different ones, and each must have executed the
-// previous setmaxnreg before. Returns false after reporting misuse.
+// Checks that all warps of w's warpgroup execute setmaxnreg i: none may execute
+// another one instead, and each must have executed the previous one before.
+// Returns false after reporting misuse.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
   w->regs.allot.n++;

@@ -17,8 +17,7 @@ bool divergence_ended(SimWarp *w);
 // of its waiting lanes, and runs them next. Returns false if there is none.
 bool divergence_press(SimCluster *c);
 void divergence_reset(SimWarp *w);
-// Moves w, which has no active lanes, to the next instruction with active
-// lanes.
+// Moves w, which has no active lanes, to the next instruction with some.
 void divergence_find(SimWarp *w);
 // Returns true if exactly the lanes in `want` are active, else reports a fault.
 bool divergence_are(SimWarp *w, const SimIns *i, uint32_t want);

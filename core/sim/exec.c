@@ -585,7 +585,7 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// If i is a load with a memory order, records a possible poll and returns true.
+// If i is a load with a memory order, records that it may poll; returns true.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;

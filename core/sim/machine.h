@@ -56,8 +56,9 @@ SimMbar *simmem_mbar(const SimCluster *c, uint32_t addr);
 void simmem_mbarriers(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                       uint32_t n, bool write);
 typedef uint8_t SimLaneBuf[LANES][32];
-// Loads `bytes` bytes for each lane in mask into buf. off: offsets in elements
-// of m. Returns the lanes that got data. Reports faults and counts statistics.
+// Loads `bytes` bytes for each lane in mask into buf. `off` has offsets in
+// elements of m. Returns the lanes that got data. Reports faults, counts
+// statistics.
 uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *off, int bytes,
                      SimLaneBuf buf);
@@ -122,9 +123,8 @@ bool simmem_open(const SimWarp *w, uint32_t at);
 // of the cluster's shared memory. Sets *lane and *group to the lane and the
 // group of this cp.async. Returns false if no such cp.async exists.
 bool simmem_group(const SimWarp *w, uint32_t at, int *lane, uint32_t *group);
-// Completes the cp.asyncs of w with numbers below `upto`, for the lanes of
-// mask. The bytes become visible as a write of `actor` (hb_cluster.c) in
-// `epoch`.
+// Completes w's cp.asyncs with numbers below `upto`, for the lanes of mask. The
+// bytes become visible as a write of `actor` (hb_cluster.c) in `epoch`.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);
@@ -143,8 +143,7 @@ void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
 void simexec_spend(SimCluster *c);
 void simexec_tick(SimCluster *c, uint32_t src);
 // simexec_is_turn reports whether i is a scheduling step (interleave.h).
-// simexec_turn executes one step of w. simexec_between runs w up to its next
-// step.
+// simexec_turn executes one step of w. simexec_between runs w up to the next.
 bool simexec_is_turn(const SimIns *i);
 void simexec_turn(SimWarp *w);
 void simexec_between(SimWarp *w);

@@ -129,8 +129,7 @@ bool simmbar_stays(const SimWarp *w, bool used);
 // phase when the copy started. `landed` is true if the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
                   uint32_t phase, bool landed);
-// Returns the number of successful waits of w at b, minus the number of
-// completed phases of b.
+// Returns the number of w's successful waits at b, minus b's completed phases.
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
 // Returns the line of w's last successful wait at b.
 uint32_t simmbar_waited(const SimWarp *w, const SimMbar *b);

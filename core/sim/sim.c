@@ -26,7 +26,7 @@
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_ALIGN = 64,
-       // instructions that each started cluster costs in the guard's budget
+       // cost of starting a cluster, in instructions of Run.guard's budget
        CLUSTER_COST = 256 };
 
 typedef struct Run {

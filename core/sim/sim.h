@@ -64,8 +64,7 @@ typedef struct SimTwins {
 // A wrong element of output `out` of a launch, at the coordinate `at` in
 // `modes` modes. Its value is `got`. According to the shapes, it should be
 // `want`: a sum of elements of input in[0], or of products of elements of in[0]
-// and in[1]. `src` is the source line of a store; 0: no wrong element was
-// found.
+// and in[1]. `src` is the source line of a store; 0: none was found.
 typedef struct SimWrongSum {
   uint32_t src;
   int32_t out, in[2];      // arguments, as indices into Fn.arg

@@ -1,4 +1,4 @@
-// The machine's calls to a scheduler of systematic schedules (interleave.h).
+// The machine's calls to the scheduler of systematic schedules (interleave.h).
 #ifndef CUTE_SIMSTEPS_H
 #define CUTE_SIMSTEPS_H
 

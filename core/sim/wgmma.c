@@ -33,7 +33,7 @@ typedef struct Job {
 } Job;
 
 struct SimTeam {
-  // MMAs in flight. job[0] is MMA number `done` of the warpgroup, from 0 on.
+  // MMAs in flight. job[0] is the warpgroup's MMA with number `done`.
   Job *job;
   uint32_t njob, cap;
   uint32_t done;          // number of completed MMAs

@@ -99,7 +99,8 @@ static Layout atom_tv(const MmaAtom *a, char which) {
 
 // ---- TiledMma ----
 
-// Writes to `mode` which two modes of (M,N,K) operand `which` has, as indices.
+// Writes to mode[] the indices, in (M,N,K), of the two modes of operand
+// `which`.
 static void operand_modes(char which, int mode[2]) {
   mode[0] = which == 'B' ? 1 : 0;
   mode[1] = which == 'C' ? 1 : 2;

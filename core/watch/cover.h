@@ -37,7 +37,7 @@ static inline void cover_run(uint64_t *map, const SimMem *m, int64_t at,
 }
 
 // Records that the lanes of mask access `bytes` bytes each, from byte at[lane]
-// on. map: m->area->read or m->area->stored.
+// on. `map` is m->area->read or m->area->stored.
 static inline void cover_lanes(uint64_t *map, const SimMem *m, uint32_t mask,
                                const int64_t *at, int bytes) {
   const SimArea *a = m->area;

@@ -19,7 +19,7 @@
 enum { MOST_STOPS = 64 };
 
 typedef struct Stop {
-  SimWarp *w;              // first warp that waits at the stop
+  SimWarp *w;              // first warp that waits at this stop
   SimStuck how;
   int bar;                 // STUCK_BARRIER: number of the named barrier
   SimLack lack;
@@ -269,7 +269,7 @@ static uint64_t reach(const Stops *all, int k) {
 }
 
 // Reports whether every stop (place where warps wait) on which stop k depends
-// also depends on k. behind: for each stop, mask of the stops on which it
+// also depends on k. behind[j] is the mask of the stops on which stop j
 // depends.
 static bool is_last(const uint64_t *behind, int k) {
   for (uint64_t m = behind[k]; m; m &= m - 1)

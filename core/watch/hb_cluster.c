@@ -432,7 +432,7 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
 }
 
 // Makes the lanes of mask acquire the releases that their earlier relaxed reads
-// observed. wide: includes releases by other CTAs.
+// observed. With `wide`, includes releases by other CTAs.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   HbWarp *h = hb_of(w);
   for (uint32_t m = mask & h->pending; m; m &= m - 1)

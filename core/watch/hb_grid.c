@@ -476,7 +476,7 @@ static bool draws(const Touch *a, const Touch *b) {
 }
 
 // Reports a race if access `me` of lane l conflicts with the earlier access o
-// of another cluster. same: both accesses store the same value.
+// of another cluster. `same` is true if both accesses store the same value.
 static void check(Access *x, int l, const SimPlace *p, const Touch *me,
                   const Touch *o, bool same) {
   bool ours = draws(me, o), theirs = draws(o, me);

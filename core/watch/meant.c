@@ -724,8 +724,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
     const Ins *i = ir_get(g.fn, r);
     if (op_opens((Op)i->op) && depth < DEPTH) {
       uint8_t on = g.on[r];
-      // a loop counter reaches all elements if the number of iterations is
-      // known
+      // a loop with a known number of iterations reads all elements
       if (i->op != OP_IF) on &= (uint8_t)~ON_LOOP;
       else if (on & ON_LOOP) on |= ON_DATA;
       for (Ref b = g.leaver[r]; b; b = g.after[b]) on |= g.on[b] | ON_DATA;

@@ -110,8 +110,8 @@ typedef struct Shadow {        // the shadow memory of a cluster
   SimFar *far;
   uint32_t *farat;             // NULL: no list exists yet
   uint32_t nfar, maxfar, farfree;
-  // for each granule: 1 + number of the location record (hb_cluster.c) for its
-  // last strong write; 0: no record. NULL until a record is needed.
+  // for each granule: 1 + number of the record of what its last strong write
+  // released (hb_cluster.c); 0: no record. NULL until a record is needed.
   uint32_t *place;
 } Shadow;
 static inline Shadow *shadow_of(const SimCluster *c) {
@@ -158,7 +158,7 @@ enum { LINE = 32, NO_GRANULE = -1 };
 // memory is exhausted.
 int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
 // Returns the granule of byte `at` of m, or NO_GRANULE if the byte has none.
-// home: first byte of the shared memory of the CTA that owns m.
+// `home` is where the shared memory of m's CTA begins in the cluster's.
 static inline int64_t shadow_find(SimCluster *c, const SimMem *m, uint32_t home,
                                   int64_t at) {
   switch (m->memory) {

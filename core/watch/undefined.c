@@ -49,8 +49,8 @@ static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                     (uint32_t)(unit * m->unit / m->own), UINT64_MAX};
 }
 
-// Records that the value in `slot` is stored to registers m, if the value is
-// undefined because of a division by zero.
+// If the value in `slot` is undefined because of a division by zero, records
+// that it is stored to registers m.
 static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
   if (!(undefined_mask(w, slot) & w->active)) return;
   const SimTaint *t = taint_at(w, slot);

@@ -339,8 +339,8 @@ static void access(Access *x, uint32_t mask) {
   if (releases && x->i->op != OP_ATOMIC) x->w->clk++;
 }
 
-// Records that lane l executed an atomic on granule g. stored: whether the
-// atomic stored a value.
+// Records that lane l executed an atomic on granule g (a unit of memory).
+// `stored` is true if the atomic stored a value.
 static void atomic_lane(Access *x, int l, int64_t g, bool stored) {
   SimCluster *c = x->w->cluster;
   bool relay = x->m->memory == MEMORY_GLOBAL && in_relay(x);

@@ -34,7 +34,8 @@ typedef struct Tensor {
   int n, mode[MODES];       // mode: the n modes with more than one coordinate
 } Tensor;
 
-// A possible product: for each input, the index of each of its modes.
+// A possible product. index[i][k] is the index (see the file's comment) that
+// mode k of input i has in the product.
 typedef struct Product { int8_t index[2][MODES]; } Product;
 
 typedef struct Search {

@@ -6,7 +6,8 @@
 
 // ---- floats ----
 
-// Describes the current instruction for soft.h: rounding, flags, element type.
+// Describes the current instruction for base/soft.h: its rounding, flags and
+// element type.
 static Soft descriptor(PtxOp *o, SoftOp op, uint8_t allowed) {
   Soft s = {.op = (uint8_t)op, .type = (uint8_t)o->elem[0],
             .mode = (uint8_t)op_rounding(o), .flags = op_flags(o)};
@@ -36,7 +37,7 @@ static Ref contractible(PtxOp *o, Ref r) {
   return r;
 }
 
-// Emits the operation s on the instruction's n sources.
+// Emits the soft.h operation s on the instruction's first n sources.
 static void soft_result(PtxOp *o, Soft s, uint32_t n) {
   DType raw = unsigned_of(op_type(o, 0).bits);
   Ref x[3] = {0, 0, 0};
@@ -53,8 +54,8 @@ static Ref element(PtxOp *o, uint32_t k) {
   return as(o, t, op_operand(o, k, DT_U16));
 }
 
-// Returns the immediate of an intrinsic on f32x2: the rounding, and INTRIN_FTZ
-// for .ftz.
+// Returns the immediate of an intrinsic on f32x2: the rounding mode, plus
+// INTRIN_FTZ for .ftz.
 static int64_t modifiers(PtxOp *o, Soft s) {
   if (atoi(o->b->m->target + strlen("sm_")) < intrin_row(IN_FMAF322)->sm)
     op_reject(o, "it needs .target sm_100 or newer");
@@ -63,7 +64,7 @@ static int64_t modifiers(PtxOp *o, Soft s) {
 }
 
 // Emits a float instruction with n sources. An instruction without modifiers
-// becomes the IR's own operation.
+// becomes one operation of the IR.
 static void float_op(PtxOp *o, Soft s, Op op, uint32_t n) {
   static const struct { Op op; IntrinId half, brain, single; } packed[] = {
     {OP_ADD, IN_ADDF162, IN_ADDBF2, IN_ADDF322},
@@ -111,8 +112,8 @@ static Ref carry(PtxOp *o, DType t) {
   return to(o, t, c);
 }
 
-// Emits a + b + c of unsigned values, where c is 0, 1 or absent. With .cc, the
-// carry out of the sum is stored in the condition code.
+// Emits a + b + c of unsigned values, where c is 0, 1 or absent. With .cc,
+// stores the carry out of the sum in the condition code.
 static void carried_sum(PtxOp *o, Ref a, Ref b, Ref c) {
   Ref s = op2(o, OP_ADD, a, b), out = op2(o, OP_LT, s, a);
   if (c) {
@@ -304,8 +305,8 @@ void row_divide(PtxOp *o, int k) {
   op_result(o, q);
 }
 
-// Translates sqrt and rcp without .approx: with .rn and no other modifier to
-// operations of the IR, otherwise to operations of soft.h.
+// Translates sqrt and rcp without .approx. With .rn and no other modifier,
+// emits operations of the IR, otherwise operations of soft.h.
 static void rounded_function(PtxOp *o, SoftApprox f) {
   DType t = o->elem[0];
   Soft s = descriptor(o, f == SOFT_A_RCP ? SOFT_RCP : SOFT_SQRT, SOFT_FTZ);
@@ -355,7 +356,7 @@ void row_function(PtxOp *o, int k) {
 
 // ---- min, max, neg, abs ----
 
-// Emits min or max of three f32: first of two operands, then of the result and
+// Emits min or max of three f32: first of two operands, then of that result and
 // the third operand.
 static void extreme_of_3(PtxOp *o, int k) {
   if (o->elem[0] != DT_F32 || o->pair[0])

@@ -22,7 +22,8 @@ static void atomic_type(PtxOp *o, AtomicKind kind, int n) {
   if (n > 1 && !number) op_reject(o, "vectors must hold floats");
 }
 
-// Emits the atomic operation on one element, `at` bytes after the address.
+// Emits the atomic operation on one element, which is `at` bytes after address
+// p.
 static Ref atomic_one(PtxOp *o, AtomicKind kind, Place p, int64_t at, Ref v,
                       Ref cmp, uint16_t flags) {
   const PtxBuild *b = o->b;
@@ -33,9 +34,9 @@ static Ref atomic_one(PtxOp *o, AtomicKind kind, Place p, int64_t at, Ref v,
     cmp ? 4 : 3, NULL, 0);
 }
 
-// Emits an atomic operation for each element of one register. The first element
-// is `at` bytes after the address. Returns the previous values of these
-// elements.
+// Emits an atomic operation for each element of one register. In memory, the
+// first element is `at` bytes after address p. Returns the previous values of
+// these elements.
 static Ref atomic_word(PtxOp *o, AtomicKind kind, Place p, int64_t at,
                        const PtxArg *a, uint16_t flags) {
   DType e = o->elem[0];
@@ -64,7 +65,7 @@ typedef struct Atomic {
   bool read;          // whether the previous values are needed
 } Atomic;
 
-// Emits the atomic operation at p, whose state space is known. Stores the
+// Emits the atomic operation at p, which is in a known state space. Stores the
 // previous values in `was`.
 static void atomic_at(PtxOp *o, const Atomic *x, Place p, Ref was[8]) {
   const PtxArg *v = op_arg(o, x->first + 1);
@@ -89,9 +90,9 @@ static void set_all(PtxOp *o, const Atomic *x, const Ref *var, const Ref *v) {
   }
 }
 
-// Emits the atomic operation on a generic address, and sets variables to the
-// previous values. Emits a branch for each state space that the address may be
-// in, from space[k] on.
+// Emits the atomic operation on a generic address, and sets the variables var[]
+// to the previous values. Emits a branch for each state space that the address
+// may be in. Considers only space[k] and the spaces after it.
 static void atomic_each(PtxOp *o, const Atomic *x, const Spaces *s,
                         const Ref *var, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_GLOBAL};

@@ -83,10 +83,11 @@ void row_bfind(PtxOp *o, int k) {
   op_result(o, at);
 }
 
-// Returns operand k of a 64-bit bfi, limited to `most`. The instruction reads
-// whole registers, but IN_BFI64 uses only eight bits of each of these operands.
-// If the position is beyond the end of the word, bfi inserts nothing. A field
-// that would extend beyond the end of the word ends there.
+// Returns operand k of a 64-bit bfi, limited to `most`. The limit is necessary
+// because the instruction reads whole registers, but IN_BFI64 uses only eight
+// bits of each of these operands. If the position is beyond the end of the
+// word, bfi inserts nothing. A field that would extend beyond the end of the
+// word ends there.
 static Ref bounded(PtxOp *o, uint32_t k, int64_t most) {
   return op2(o, OP_MIN, op_operand(o, k, DT_U32), number(o, DT_U32, most));
 }

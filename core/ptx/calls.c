@@ -1,5 +1,5 @@
-// calls.c: copies a function into a form without calls: each call is replaced
-// by the text of the function, and a brx.idx by a tree of comparisons.
+// calls.c: copies a function into a form without calls. Each call is replaced
+// by the text of the called function, and a brx.idx by a tree of comparisons.
 // Parameters of calls become registers, or local memory if their bytes are
 // accessed one by one.
 #include <string.h>
@@ -69,8 +69,8 @@ static PtxArg label_arg(const PtxCopy *x, uint32_t label) {
                   .name = x->m->labels.p[label].name};
 }
 
-// Returns the source position `loc` of a function, extended by the position
-// `call` of the call that was inlined.
+// Returns source position `loc` of an inlined function, extended by `call`, the
+// position of the call.
 static uint32_t position(PtxCopy *x, uint32_t loc, uint32_t call) {
   if (!loc || !call) return loc ? loc : call;
   PtxLoc l = x->m->locs.p[loc - 1];
@@ -81,14 +81,14 @@ static uint32_t position(PtxCopy *x, uint32_t loc, uint32_t call) {
 
 // ---- bodies ----
 
-// Returns the index of a variable in the copy.
+// Returns the index of a function's variable in the copy.
 static int64_t var_in(const PtxBody *y, int64_t var) {
   uint32_t end = y->f->var + y->f->vars;
   if (var < y->first || var >= end) return var;
   return y->var[var - y->first];
 }
 
-// Returns an operand of the body's function as an operand of the copy.
+// Returns operand a of the inlined function as an operand of the copy.
 static PtxArg arg_in(PtxCopy *x, const PtxBody *y, PtxArg a) {
   PtxModule *m = x->m;
   int64_t address = a.kind == PTX_A_FUNC ? ptx_function(m, a.name) : 0;
@@ -110,7 +110,8 @@ static PtxArg arg_in(PtxCopy *x, const PtxBody *y, PtxArg a) {
   return a;
 }
 
-// Returns the operands of an instruction of the body as operands of the copy.
+// Returns the operands of instruction i of an inlined function as operands of
+// the copy.
 static PtxArg *args_in(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   PtxArg *a = NEW(x->b.cx, PtxArg, i->args + 1);
   for (uint32_t k = 0; k < i->args; k++) {
@@ -119,8 +120,8 @@ static PtxArg *args_in(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   return a;
 }
 
-// Copies the guard of instruction i of the body to the newest instruction of
-// the copy.
+// Copies the guard predicate of instruction i to the newest instruction of the
+// copy.
 static void copy_guard(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   PtxIns *newest = &x->m->ins.p[x->m->ins.n - 1];
   newest->guard = i->guard < 0 ? -1 : i->guard + (int32_t)y->reg;
@@ -142,9 +143,9 @@ static bool takes_address(const PtxModule *m, const PtxFunc *f, uint32_t v) {
   return false;
 }
 
-// Reports whether an entry reads a structure at addresses that it computes. The
-// copy then reads the structure from local memory. A tensor map stays a
-// parameter.
+// Reports whether an entry reads a parameter (a structure) at addresses that it
+// computes. The copy then reads the structure from local memory. A tensor map
+// stays a parameter.
 static bool computes_addresses(const PtxModule *m, const PtxFunc *f) {
   bool any = false;
   for (uint32_t k = f->param; k < f->param + f->params; k++) {
@@ -155,7 +156,7 @@ static bool computes_addresses(const PtxModule *m, const PtxFunc *f) {
   return any;
 }
 
-// Declares the registers, variables and labels of a function in the copy.
+// Declares the registers, variables and labels of function f in the copy.
 static PtxBody open_body(PtxCopy *x, const PtxFunc *f, const PtxBody *outer) {
   PtxModule *m = x->m;
   PtxBody y = {.f = f, .outer = outer, .loc = x->b.at ? x->b.at->loc : 0,
@@ -205,9 +206,9 @@ static void move(PtxCopy *x, const char *how, PtxType t, PtxArg to,
             a, 2);
 }
 
-// Finds the .param variable for parameter v, or for the result, of function
-// body y. If the call names a .param variable, uses that variable. If the call
-// names a register or a number, declares a new variable and returns true.
+// Finds the .param variable for parameter v, or for the result, of the inlined
+// function y. If the call names a .param variable, uses that variable. If the
+// call names a register or a number, declares a new variable and returns true.
 static bool place_param(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   PtxVar own = x->m->vars.p[v];
   if (own.space == PTX_REG) return false;
@@ -239,7 +240,7 @@ static PtxArg register_in(const PtxBody *y, const PtxVar *v) {
                   .name = v->name};
 }
 
-// Passes operand a of the call to parameter v of function body y.
+// Passes operand a of the call to parameter v of the inlined function y.
 static void pass(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   PtxVar own = x->m->vars.p[v];
   PtxType t = register_type(&own);
@@ -252,7 +253,7 @@ static void pass(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   }
 }
 
-// Moves result v of function body y to operand a of the call, if a is a
+// Moves result v of the inlined function y to operand a of the call, if a is a
 // register.
 static void take_result(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
   PtxVar own = x->m->vars.p[v];
@@ -276,9 +277,9 @@ static void check_number(PtxCopy *x, const PtxBody *y, uint32_t n,
            (unsigned)n, what, (unsigned)given);
 }
 
-// Connects the results of function body y to the operands of the call. Before
-// the body, assigns variables to results. After the body (`behind`), moves
-// results to registers.
+// Connects the results of the inlined function y to the operands of the call.
+// Before the function's text, assigns variables to results. After the text
+// (`behind`), moves results to registers.
 static void results(PtxCopy *x, PtxBody *y, const PtxArg *list, bool behind) {
   const PtxFunc *f = y->f;
   for (uint32_t k = 0; k < f->rets; k++) {
@@ -313,8 +314,8 @@ static const PtxFunc *callee(PtxCopy *x, const char *name) {
   return address ? &x->m->funcs.p[ptx_function_at(address)] : NULL;
 }
 
-// Stores the integer v in the .param variable or register that receives the
-// call's result.
+// Stores the integer v as the result of a call, in a .param variable or a
+// register.
 static void give_number(PtxCopy *x, const PtxArg *list, int64_t v) {
   if (!list || !list->parts) return;
   PtxArg to = x->m->args.p[list->part];
@@ -422,7 +423,7 @@ static bool suits_param(const PtxCopy *x, const PtxVar *v, const PtxArg *a) {
   return x->m->regs.p[x->out.reg + (uint32_t)a->value].type.bits / 8 == needs;
 }
 
-// Reports whether an indirect call in body y may call function k.
+// Reports whether an indirect call in function text y may call function k.
 static bool suits(const PtxCopy *x, const PtxBody *y, size_t k,
                   const PtxArg *result, const PtxArg *list) {
   const PtxModule *m = x->m;
@@ -442,8 +443,8 @@ static bool suits(const PtxCopy *x, const PtxBody *y, size_t k,
   return good;
 }
 
-// Replaces a call through a register: compares the register with the address of
-// each function that the call may refer to.
+// Replaces an indirect call: compares the register with the address of each
+// function that the call may refer to.
 static void call_register(PtxCopy *x, const PtxBody *y, PtxArg reg,
                           const PtxArg *result, const PtxArg *list) {
   uint32_t end = new_label(x, "call");
@@ -505,8 +506,7 @@ static void call(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
 
 // ---- indirect branches ----
 
-// Returns the .branchtargets of the function with the label `name`: a list of
-// labels.
+// Returns the .branchtargets directive with the label `name`: a list of labels.
 static const PtxIns *targets(PtxCopy *x, const PtxFunc *f, const char *name) {
   for (uint32_t k = f->ins; name && k < f->ins + f->n_ins; k++) {
     const PtxIns *i = &x->m->ins.p[k];
@@ -519,7 +519,7 @@ static const PtxIns *targets(PtxCopy *x, const PtxFunc *f, const char *name) {
            name ? name : "");
 }
 
-// Emits a branch to the target to[index]. The index is in least..last.
+// Emits a branch to the target to[index], where the index is in least..last.
 static void select(PtxCopy *x, PtxArg index, const PtxArg *to, int64_t least,
                    int64_t last) {
   if (least == last) {
@@ -560,10 +560,10 @@ static void indexed(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
 // ---- instructions ----
 
 // Replaces `mov r, %envreg1` by the upper half of the address of a workspace,
-// and %envreg2 by the lower half. The driver provides the workspace for
-// cooperative launches. All words of the workspace are zero at first, except
-// the word at GRID_FLAG. In other launches, the address is 0, and the word at
-// GRID_FLAG is also 0.
+// and %envreg2 by the lower half. The driver provides this workspace for
+// cooperative launches. All its words are zero at first, except the word at
+// GRID_FLAG. In other launches, the address is 0, and the word at GRID_FLAG is
+// also 0.
 static void environment(PtxCopy *x, PtxArg to, bool upper) {
   PtxModule *m = x->m;
   if (x->workspace < 0) {
@@ -596,18 +596,18 @@ static bool is_param_access(const PtxIns *i) {
          strncmp(i->op, "st.param", 8) == 0;
 }
 
-// Returns which operand of an access to .param memory is the address.
+// Returns the index of the address operand of an access to .param memory.
 static uint32_t address_at(const PtxIns *i) { return i->op[0] == 'l'; }
 
-// Returns load or store opcode `op` with .local as its state space.
+// Returns the load or store opcode `op` with the state space .local.
 static const char *local_op(PtxCopy *x, const char *op) {
   const char *rest = strchr(op + 3, '.');
   return name_of(x, arena_printf(x->b.cx, &x->b.cx->scratch, "%.2s.local%s",
                                  op, rest ? rest : ""));
 }
 
-// Reports whether an instruction accesses a parameter at an address that the
-// function computed. The parameter is then in local memory.
+// Reports whether instruction i accesses a parameter at an address that the
+// function computes. Such a parameter is in local memory.
 static bool is_computed(const PtxCopy *x, const PtxBody *y, const PtxIns *i,
                         const PtxArg *a) {
   if (!y->outer && !x->computes) return false;
@@ -638,8 +638,8 @@ static bool is_replaced(const PtxIns *i) {
   return ptx_is(i->op, "call") || ptx_is(i->op, "brx") || ptx_is(i->op, "wmma");
 }
 
-// Emits the replacement of an instruction. If the instruction has a guard, only
-// the threads for which the guard is true execute the replacement.
+// Emits the replacement of instruction i. If i has a guard predicate, a branch
+// lets only the threads with a true guard execute the replacement.
 static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   uint32_t behind = 0;
   if (i->guard >= 0) {
@@ -658,8 +658,8 @@ static void copy_guarded(PtxCopy *x, const PtxBody *y, const PtxIns *i) {
   if (i->guard >= 0) set_label(x, behind);
 }
 
-// Emits copies to local memory of the parameters that the entry reads at
-// computed addresses.
+// Copies to local memory the parameters that the entry reads at computed
+// addresses.
 static void fetch_params(PtxCopy *x, const PtxBody *y) {
   for (uint32_t k = y->f->param; k < y->f->param + y->f->params; k++) {
     if (y->var[k - y->first] == (int32_t)k) continue;
@@ -715,8 +715,8 @@ static int last_bits(const char *op) {
   return bits;
 }
 
-// Reports whether an access reads or writes all of a scalar variable, from or
-// to a register of the same width.
+// Reports whether an access covers all of a scalar variable, and its register
+// has the width of the variable.
 static bool is_whole(const PtxCopy *x, const PtxIns *i, const PtxVar *v) {
   const PtxArg *a = &x->m->args.p[i->arg];
   uint32_t at = address_at(i);
@@ -730,8 +730,8 @@ static bool is_whole(const PtxCopy *x, const PtxIns *i, const PtxVar *v) {
          v->type.bits;
 }
 
-// Finds the .param variables of calls that cannot be registers. Sets reg[k],
-// for variable k of the copy, to -1.
+// Finds the .param variables of calls that must be in memory. Sets reg[k] to -1
+// if variable k of the copy is one of them.
 static void find_memory(const PtxCopy *x, int64_t *reg) {
   const PtxModule *m = x->m;
   for (size_t k = x->out.ins; k < m->ins.n; k++) {

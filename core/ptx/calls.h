@@ -15,8 +15,8 @@ enum { SEVERAL = UINT32_MAX };
 // that states whether the launch is cooperative.
 enum { GRID_BYTES = 64, GRID_FLAG = 60 };
 
-// The text of one function in the copy: of the entry, or of a called function
-// for one of its calls.
+// The text of one function in the copy: the entry, or a called function for one
+// of its calls.
 typedef struct PtxBody {
   const PtxFunc *f;
   const struct PtxBody *outer;  // the body with the call; NULL for the entry
@@ -30,8 +30,8 @@ typedef struct PtxBody {
   uint32_t loc;     // position of the call, as number + 1 in PtxModule.locs
 } PtxBody;
 
-// A text that a call of printf prints: the operand with the address of the
-// text, the text itself, and the instruction that calls printf.
+// A text that a call of printf prints: the operand with the text's address (a),
+// the text, and the instruction that calls printf (at).
 typedef struct PtxText {
   PtxArg a;
   const char *text;
@@ -42,13 +42,13 @@ typedef struct PtxCopy {
   PtxBuild b;        // module, function and line, for messages
   PtxModule *m;
   PtxFunc out;
-  // for each shared variable of a function, its index in the copy (all calls
-  // share the variable), or 0
+  // for each shared variable of a function: its index in the copy, or 0; all
+  // calls of the function share the variable
   int32_t *shared;
   uint32_t calls;     // number of calls that were replaced
   // whether the entry reads its parameters at addresses that it computes
   bool computes;
-  // for each register of the copy: the index + 1 into PtxModule.ins of its only
+  // for each register of the copy: 1 + the index in PtxModule.ins of its only
   // definition; 0: no definition; SEVERAL: several definitions
   uint32_t *def;
   uint32_t defs;      // number of elements of def
@@ -71,7 +71,7 @@ PtxArg copy_address(PtxCopy *x, PtxArg base, int64_t value);
 // arguments.
 void prints_call(PtxCopy *x, const PtxArg *p);
 void prints_assert(PtxCopy *x, const PtxArg *p);
-// Rejects a printf whose text another instruction of the copy changes.
+// Rejects a printf whose text is changed by another instruction of the copy.
 void prints_check(PtxCopy *x);
 
 // wmma.c: replaces the wmma instruction that is being copied, whose n operands

@@ -19,9 +19,9 @@ static Ref comparable(PtxOp *o, Ref v, DType t) {
   return dtype_bits(t) == 16 ? to(o, DT_F32, v) : v;
 }
 
-// A comparison of PTX as an operation of the IR. swaps: whether the operands
-// are exchanged. negates: whether the result is negated, for comparisons that
-// are true if an operand is a NaN.
+// A comparison of PTX as an operation of the IR. `swaps` is true if the
+// operands are exchanged. `negates` is true if the result is negated, for
+// comparisons that are true if an operand is a NaN.
 typedef struct Test {
   const char *name;
   Op op;
@@ -62,8 +62,8 @@ static bool is_unsigned_test(PtxOp *o) {
   return false;
 }
 
-// Compares operands 1 and 2, which have type k. half is 1 for the upper half of
-// a register with two elements.
+// Compares operands 1 and 2, whose type is the k-th type among the modifiers.
+// `half` is 1 for the upper half of a register with two elements.
 static Ref compared(PtxOp *o, int k, int half) {
   PtxType t = op_type(o, k);
   DType e = o->elem[k];
@@ -84,8 +84,8 @@ static Ref compared(PtxOp *o, int k, int half) {
   return op_compare(o, f, comparable(o, a, e), comparable(o, b, e));
 }
 
-// If the instruction has an operand 3, combines this operand with the predicate
-// p by the modifier .and, .or or .xor.
+// If the instruction has an operand 3, combines it with the predicate p by the
+// modifier .and, .or or .xor. Otherwise returns p.
 static Ref combine(PtxOp *o, Ref p) {
   if (o->i->args < 4) return p;
   Ref c = op_pred(o, op_arg(o, 3));

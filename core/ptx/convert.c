@@ -41,8 +41,8 @@ static Soft descriptor(PtxOp *o) {
   return s;
 }
 
-// Reports whether the IR's own conversion, which needs fewer steps than an
-// operation of soft.h, has the same result.
+// Reports whether the IR's own conversion has the same result. It needs fewer
+// steps than an operation of soft.h.
 static bool is_plain(Soft s) {
   bool from = dtype_is_float((DType)s.from), number =
     dtype_is_float((DType)s.type);
@@ -87,8 +87,7 @@ void row_cvt(PtxOp *o, int k) {
   (void)k;
   if (o->types != 2) op_reject(o, "two types are needed, .dtype.atype");
   PtxType d = op_type(o, 0), from = op_type(o, 1);
-  // The operand is the address of a kernel parameter, which the instruction
-  // widens.
+  // The operand is the address of a kernel parameter; the cvt only widens it.
   if (op_root(o, op_arg(o, 0)) >= 0) {
     op_set(o, op_arg(o, 0), op_offset(o, op_arg(o, 1)));
     return;

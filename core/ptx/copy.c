@@ -4,9 +4,9 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// The source bytes that a cp.async reads. pred: predicate that states whether
-// the cp.async reads any bytes; 0: it always reads. bytes: number of bytes to
-// read; 0: all bytes.
+// The source bytes that a cp.async reads. `pred` is the predicate that states
+// whether the cp.async reads any bytes; 0: it always reads. `bytes` is the
+// number of bytes to read; 0: all bytes.
 typedef struct Source {
   Ref pred, bytes;
 } Source;

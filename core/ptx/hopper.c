@@ -40,8 +40,8 @@ static void count_barriers(PtxOp *o, Place *p) {
   op_count_in(o, p, DT_U64, 8, "an mbarrier");
 }
 
-// Returns the memory object and offset of [a] in shared memory (Place), with
-// the offset in 64-bit elements.
+// Returns the memory object of [a] in shared memory, and the offset in 64-bit
+// elements.
 static Place barrier_place(PtxOp *o, const PtxArg *a) {
   Place p = op_place(o, a, IN_SHARED);
   count_barriers(o, &p);
@@ -95,9 +95,9 @@ void row_mapa(PtxOp *o, int k) {
   op_result(o, op2(o, OP_OR, at, rank));
 }
 
-// Replaces a place in distributed shared memory by the place at the same offset
-// in this CTA's shared memory. Returns the rank of the CTA to which the
-// replaced place belongs, or 0 if it is not in distributed shared memory.
+// If place p is in distributed shared memory, replaces it by the same offset in
+// this CTA's shared memory. Returns the rank of the CTA that owned p, or 0 if p
+// was in this CTA's memory.
 static Ref place_rank(PtxOp *o, Place *p) {
   const Ins *i = ir_get(o->b->fn, p->mem);
   if (i->op != OP_DSMEM) return 0;
@@ -137,8 +137,8 @@ static void barrier_arrive(PtxOp *o) {
     emit(o, (Ins){.op = OP_MBARTX, .flags = flags | MBF_ARRIVE}, x, count);
     return;
   }
-  // With .expect_tx, emit the expect_tx, then one arrival, whose state is the
-  // result.
+  // With .expect_tx, emit the expect_tx, then one arrival. The state after the
+  // arrival is the result.
   if (tx) {
     emit(o, (Ins){.op = OP_MBARTX, .flags = flags}, x, count);
     x[2] = number(o, DT_I32, 1);
@@ -192,8 +192,8 @@ void row_copy_arrive(PtxOp *o, int k) {
 
 // ---- tensor maps and bulk copies ----
 
-// Reads the operand c, which is a vector {c0, c1} or a single number, as
-// numbers of type i32. Returns how many numbers it read.
+// Reads operand c as numbers of type i32. It is a vector {c0, c1} or a single
+// number. Returns how many numbers it read.
 static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
   uint32_t n = c->kind == PTX_A_VECTOR ? c->parts : 1;
   if (n > TENSORMAP_RANK)
@@ -207,8 +207,8 @@ static uint32_t numbers(PtxOp *o, const PtxArg *c, DType t, Ref *x) {
 }
 
 // Rejects a tensor map that does not fit a copy with n coordinates: a map with
-// another number of modes, a map of im2col for a copy of tiles, or vice versa,
-// a box of several rows for gathered rows, or 4-bit elements for a reduction.
+// another number of modes; an im2col map for a copy of tiles, or vice versa; a
+// box of several rows for gathered rows; or 4-bit elements for a reduction.
 static void check_map(PtxOp *o, const TensorMap *map, uint32_t n,
                       unsigned flags) {
   bool unfolds = flags & BKF_IM2COL, rows = flags & BKF_ROWS;
@@ -236,8 +236,9 @@ static uint32_t coordinates(PtxOp *o, const PtxArg *a, Ref *x) {
   return numbers(o, &o->b->m->args.p[a->part + 1], DT_I32, x);
 }
 
-// Returns the number of bits that one copy through a map moves. Returns 0 if
-// the map is in memory, because its fields are known at run time only.
+// Returns the number of bits that one copy through a tensor map moves. Returns
+// 0 if the map is in memory, because its fields are then known only at run
+// time.
 static int64_t bits_of(const TensorMap *map, unsigned flags) {
   int times = flags & BKF_ROWS ? BULK_ROWS : 1;
   return map ? 8 * times * tensormap_bytes(map) : 0;
@@ -250,9 +251,9 @@ static void dimension(PtxOp *o) {
   for (const char *const *m = all; *m; m++) op_has(o, *m);
 }
 
-// Reports whether the address of a load's mbarrier refers to the even CTA of
-// its pair: an `and` clears bit 24 of the address. It may also clear the three
-// lowest bits, which are 0 anyway.
+// Reports whether a load's mbarrier address refers to the even CTA of its pair:
+// an `and` clears bit 24 of the address. It may also clear the three lowest
+// bits, which are 0 anyway.
 static bool is_even(PtxOp *o, const PtxArg *bar) {
   const PtxBuild *b = o->b;
   const PtxArg *base = op_base(o, bar);
@@ -270,7 +271,8 @@ static bool is_even(PtxOp *o, const PtxArg *bar) {
   return false;
 }
 
-// Returns BKF_ROWS if the copy has the modifier for rows, else 0.
+// Returns BKF_ROWS if the copy has `modifier`, which selects gathered or
+// scattered rows, else 0.
 static unsigned rows_of(PtxOp *o, const char *modifier) {
   return op_has(o, modifier) ? BKF_ROWS : 0;
 }
@@ -308,7 +310,7 @@ static void tensor_load(PtxOp *o) {
                 .flags = (uint16_t)flags}, x, n + more);
 }
 
-// Returns whether this lane is the lowest of the lanes that execute the
+// Emits a test of whether this lane is the lowest of the lanes that execute the
 // instruction together.
 static Ref is_lowest(PtxOp *o) {
   Ref active = op_intrin(o, IN_ACTIVE, 0, 0, 0, 0);
@@ -352,9 +354,9 @@ static void tensor_store(PtxOp *o, bool reduce) {
 }
 
 // Returns the place in this CTA's shared memory at the offset of a cluster
-// address, and stores the rank of the CTA that the address names in *rank. If
-// *rank held the rank of an earlier operand, emits a report for threads where
-// the two ranks differ.
+// address. Stores in *rank the rank of the CTA that the address names. If *rank
+// held the rank of an earlier operand, emits a report for threads where the two
+// ranks differ.
 static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = op_place(o, a, IN_CLUSTER);
   Ref was = *rank;
@@ -365,7 +367,8 @@ static Place peer_place(PtxOp *o, const PtxArg *a, Ref *rank) {
   return p;
 }
 
-// Like peer_place, for the mbarrier of a store or copy to another CTA.
+// Does the same as peer_place for the mbarrier of a store or copy to another
+// CTA.
 static Place peer_barrier(PtxOp *o, const PtxArg *a, Ref *rank) {
   Place p = peer_place(o, a, rank);
   count_barriers(o, &p);
@@ -393,8 +396,8 @@ void row_send(PtxOp *o, int k) {
   emit(o, (Ins){.op = OP_STASYNC, .imm = n * t.bits}, x, 5 + (uint32_t)n);
 }
 
-// Returns the size of a bulk copy in bytes. (The simulator reports a size that
-// is not a multiple of 16.)
+// Returns the size of a bulk copy in bytes. The simulator reports a size that
+// is not a multiple of 16.
 static int64_t bulk_size(PtxOp *o) {
   return op_constant_in(o, 2, 16, 1 << 28);
 }
@@ -476,7 +479,7 @@ void row_bulk(PtxOp *o, int k) {
   } else if (strstr(o->i->op, ".shared::cluster.shared::cta")) {
     bulk_send(o);
   } else {
-    // libcu++ omits the fence after mbarrier.init that the PTX ISA needs.
+    // libcu++ omits the fence after mbarrier.init that the PTX ISA requires.
     if (ptx_through(b->m, o->i->loc, "/cuda/__memcpy_async/")) {
       ir_emit(b->cx, b->fn, (Ins){.op = OP_FENCE, .imm = FE_MBARINIT});
     }
@@ -502,8 +505,8 @@ void row_proxy(PtxOp *o, int k) {
 
 // ---- wgmma ----
 
-// Returns the atom of a wgmma. ta, tb: whether A and B are MN-major. selector:
-// the lanes that supply the metadata of a sparse A.
+// Returns the atom of a wgmma. `ta` and `tb` state whether A and B are
+// MN-major. `selector` names the lanes that supply the metadata of a sparse A.
 static int find_wgmma(PtxOp *o, bool smem_a, bool ta, bool tb, int selector) {
   const PtxMma *m = ptx_mma(o->b, o->i->op);
   for (int q = 0; q < m->n; q++) {

@@ -15,20 +15,21 @@ enum { PLAIN = -1, UNSEEN = -2, MIXED = -3 };
 
 // How a register of the function is represented in the IR.
 typedef struct PtxSlot {
-  // the register's value, if the register has one definition, which is visible
-  // at all uses
+  // the register's value, if the register has a single definition that all uses
+  // can see
   Ref now;
   Ref var;        // else: the variable that holds the register
-  // index into PtxBuild.bound of the parameter that the register points into,
-  // or PLAIN or MIXED; with an index, the register's value is a byte offset
-  // from the start of the parameter's memory
+  // index into PtxBuild.bound of the parameter into whose memory the register
+  // points, or PLAIN or MIXED. With an index, the register's value is a byte
+  // offset from the start of this memory.
   int32_t root;
-  // whether the register may point behind the first byte of a tensor map that
+  // whether the register may point into, not to the start of, a tensor map that
   // is a parameter
   bool inside;
   uint32_t defs;
-  uint8_t pool;  // index into PtxBuild.pool of the pool that holds the register
-  // number of the register in the pool if mma or ldmatrix uses the register
+  // index into PtxBuild.pool of the group that holds the register
+  uint8_t pool;
+  // number of the register in this group if mma or ldmatrix uses the register
   // without a conversion, else -1
   int32_t home;
   bool variable;
@@ -49,16 +50,15 @@ typedef struct PtxPool {
 } PtxPool;
 enum { POOLS = 12 };
 
-// The text of an MMA instruction, and the ids of the atoms that it may refer
-// to.
+// The text of an MMA instruction, and the ids of the MMA atoms with this text.
 enum { MMAS = 16, MMA_ATOMS = 16 };
 typedef struct PtxMma {
   const char *text;
   int n, id[MMA_ATOMS];
 } PtxMma;
 
-// The opcode, instruction descriptor and atom of a tcgen05.mma. smem_a: whether
-// A is in shared memory.
+// The opcode, instruction descriptor and atom of a tcgen05.mma. `smem_a` is
+// true if A is in shared memory.
 enum { UMMAS = 4 };
 typedef struct PtxUmma {
   const char *op;
@@ -85,8 +85,8 @@ typedef struct PtxBuild {
   PtxPool pool[POOLS];
   int pools;
   const PtxRow **row;     // the opcode's row for each instruction, or NULL
-  // for each of PtxModule.ins: whether it is a try_wait in a loop that ends
-  // when the try_wait succeeds
+  // for each instruction in PtxModule.ins: whether it is a try_wait that
+  // repeats in a loop until it succeeds
   bool *waits;
   PtxMma mma[MMAS];       // cache of ptx_mma
   PtxUmma umma[UMMAS];  // the latest tcgen05.mma instructions, the newest first
@@ -109,7 +109,8 @@ typedef struct PtxBuild {
   // whether the function has mapa, which returns addresses in other CTAs'
   // shared memory
   bool generic_cluster;
-  // for PTX_LOADS_ORDERED: the latest tcgen05.ld and the latest wait for loads
+  // for PTX_LOADS_ORDERED: the latest tcgen05.ld (load), and the latest wait
+  // for such loads (waited)
   Ref load, waited;
   Ref carry;              // the variable for the condition code's carry, or 0
 } PtxBuild;
@@ -140,17 +141,17 @@ static inline bool ptx_is(const char *op, const char *name) {
 // A row of the table of opcodes.
 struct PtxRow {
   const char *name;   // first words of the opcode: "ld", "cp.async.bulk"
-  // a Fidelity: how exactly the simulator computes the GPU's result. FI_ROW: as
-  // exactly as the IR operations that compute the result. FI_CONTRACTED applies
+  // a Fidelity: how closely the simulator computes the GPU's result. FI_ROW: as
+  // closely as the IR operations that compute the result. FI_CONTRACTED applies
   // only to floats whose text allows contraction, and FI_WEAKER only to
   // accesses with .sc or .volatile.
   uint8_t fidelity;
   uint8_t dsts;       // number of leading operands that the instruction writes
-  // whether the instruction may use registers in a PtxPool without a conversion
+  // whether the instruction may use registers of a PtxPool without a conversion
   bool homes;
   void (*emit)(PtxOp *o, int k);  // the translation; NULL: the opcode is
                                   // rejected
-  // argument of `emit`, which distinguishes rows with the same `emit`
+  // argument of `emit`, which distinguishes rows with the same function
   int k;
   const char *takes;  // modifiers that may follow the name, including types
   const char *note;   // "" if the result is exact; otherwise the error bound,
@@ -158,8 +159,8 @@ struct PtxRow {
 };
 // Returns the row with the longest name that the opcode begins with, or NULL.
 const PtxRow *ptxrow_find(const char *op);
-// Returns the row of an instruction of the function that is translated, or NULL
-// if no row has the instruction's opcode.
+// Returns the row of instruction i of the function that is being translated, or
+// NULL if no row has i's opcode.
 static inline const PtxRow *ptx_row(const PtxBuild *b, const PtxIns *i) {
   return b->row[(size_t)(i - b->m->ins.p) - b->f->ins];
 }
@@ -169,20 +170,20 @@ void ptxrow_check(PtxOp *o, const PtxRow *row);
 _Noreturn void ptx_fail(const PtxBuild *b, const char *fmt, ...)
   PRINTF_LIKE(2, 3);
 
-// Returns the type of the elements in the registers of operand k of MMA i.
-// Returns DT_NONE if i is not an MMA, or if operand k is not one of the atom's
-// register operands.
+// Returns the element type of the registers of operand k of MMA i. Returns
+// DT_NONE if i is not an MMA, or if operand k is not a register operand of the
+// atom.
 DType ptxrow_elements(PtxBuild *b, const PtxIns *i, uint32_t k);
 // Reports whether operand k is the register with the metadata of a sparse A.
 bool ptxrow_metadata(const PtxIns *i, uint32_t k);
-// Returns the atoms of an MMA instruction.
+// Returns the atoms of the MMA instruction with opcode op.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op);
 
 // Returns the parameter that an operand points into, as an index into
 // PtxBuild.bound. Returns PLAIN or MIXED if there is no single parameter.
 int32_t ptx_root(const PtxBuild *b, const PtxArg *a);
-// Returns the index into PtxBuild.bound of the pointer at a byte offset of the
-// parameters, or PLAIN.
+// Returns the index into PtxBuild.bound of the pointer that is stored at byte
+// `offset` of the parameters, or PLAIN if there is none.
 int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset);
 
 // ---- operands ----
@@ -193,8 +194,7 @@ PtxType op_type(PtxOp *o, int k);  // returns type number k of the modifiers
 DType op_dtype(PtxType t);
 // returns the bits of value a, reinterpreted as a value of type t
 Ref op_as(PtxOp *o, DType t, Ref a);
-// Returns an operand as a value of type t, whose width must be that of the
-// operand.
+// Returns an operand as a value of type t. The operand must be as wide as t.
 Ref op_value(PtxOp *o, const PtxArg *a, DType t);
 Ref op_operand(PtxOp *o, uint32_t k, DType t);
 Ref op_pred(PtxOp *o, const PtxArg *a);
@@ -208,9 +208,9 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v);
 void op_result(PtxOp *o, Ref v);  // writes v to operand 0, the destination
 // Returns the parameter that operand a points into, as ptx_root does.
 int32_t op_root(PtxOp *o, const PtxArg *a);
-// Returns the byte offset of a pointer from the start of its parameter's
-// memory, or the value of any other number, as an i64. (op_value returns a
-// pointer's address.)
+// Returns an operand as an i64: the byte offset of a pointer from the start of
+// its parameter's memory, or the value of any other number. (op_value returns a
+// pointer's address instead.)
 Ref op_offset(PtxOp *o, const PtxArg *a);
 
 static inline Ref op1(PtxOp *o, Op op, Ref a) {
@@ -232,8 +232,9 @@ static inline Ref to(PtxOp *o, DType t, Ref a) {
   return ir_cvt(o->b->cx, o->b->fn, t, a);
 }
 Ref op_intrin(PtxOp *o, IntrinId id, int64_t imm, Ref a, Ref b, Ref c);
-// Returns the result of comparing a with b by the modifier of the instruction,
-// such as .lt. floats: a and b are floats, of which one may be a NaN.
+// Returns the result of comparing a with b. The instruction's modifier, such as
+// .lt, names the comparison. `floats` is true if a and b are floats, which may
+// be NaNs.
 Ref op_compare(PtxOp *o, bool floats, Ref a, Ref b);
 static inline DType unsigned_of(int bits) {
   return bits == 8 ? DT_U8 : bits == 16 ? DT_U16 : bits == 32 ? DT_U32 : DT_U64;
@@ -261,28 +262,29 @@ typedef enum Where {
   ANYWHERE, IN_SHARED, IN_GLOBAL, IN_CLUSTER, IN_LOCAL
 } Where;
 // In an address in the cluster's shared memory, the bits from RANK_BIT on
-// identify a CTA. They are 1 + the CTA's rank, or 0 for the CTA that uses the
-// address.
+// identify a CTA: 1 + the CTA's rank, or 0 for the CTA that uses the address.
 enum { RANK_BIT = 24 };
 Where op_where(PtxOp *o);
 // Returns the shared memory of the CTA that a cluster address names.
 Place op_cluster(PtxOp *o, Ref at);
-// Returns the register, variable or number in front of the offset of [a].
+// Returns the base of the address [a], without the offset: a register, a
+// variable or a number.
 const PtxArg *op_base(PtxOp *o, const PtxArg *a);
-// Returns the place (memory object and offset) that the address operand [a]
-// names in state space `space`.
+// Returns the memory object and offset that address operand [a] names in state
+// space `space`.
 Place op_place(PtxOp *o, const PtxArg *a, Where space);
 
 // Changes the unit of p's offset from bytes to elements of type t. The address
-// must be a multiple of `bytes`. Rejects a constant address that is not. For
-// any other address, emits a check that the kernel executes.
+// must be a multiple of `bytes`; `what` names the object in messages. Rejects a
+// constant address that is not. For any other address, emits a check that the
+// kernel executes.
 void op_count_in(PtxOp *o, Place *p, DType t, int bytes, const char *what);
 
-// Emits a report for threads where `good` is false.
+// Emits a report, with the message `text`, for threads where `good` is false.
 void op_require(PtxOp *o, Ref good, const char *text);
-// Returns the place of the mbarrier at [a], counted in 64-bit elements. Stores
-// in *rank the rank of the CTA that has the mbarrier, or 0 if the mbarrier must
-// be in this CTA.
+// Returns the memory object of the mbarrier at [a], and its offset in 64-bit
+// elements. Stores in *rank the rank of the CTA that has the mbarrier, or 0 if
+// the mbarrier must be in this CTA.
 Place op_barrier(PtxOp *o, const PtxArg *a, Ref *rank);
 
 // Returns the cache, order and scope modifiers as Ins.flags.
@@ -298,22 +300,22 @@ void local_memory(PtxBuild *b);
 Ref local_load(PtxOp *o, DType t, Ref off);
 void local_store(PtxOp *o, Ref off, Ref v);
 
-// A generic address. shared, local: whether the address is in shared or local
-// memory; its offset there is in_shared or in_local. If neither is true, the
-// address is the global address `at`. cluster: whether mapa returned the
-// address; in_shared is then an address in the cluster's shared memory.
+// A generic address `at`. `shared` and `local` state whether it is in shared or
+// local memory, at the offset in_shared or in_local. If neither is true, it is
+// a global address. `cluster` states whether mapa returned the address;
+// in_shared is then an address in the cluster's shared memory.
 typedef struct Spaces {
   Ref at, cluster, shared, local, in_shared, in_local;
 } Spaces;
 // Fills in *s for the generic address a. Returns false if the function makes no
 // generic addresses, or if a comes from a parameter.
 bool op_spaces(PtxOp *o, const PtxArg *a, Spaces *s);
-// Returns the place of a generic address in memory space w, which is not
-// IN_LOCAL.
+// Returns the memory object and offset of a generic address in memory space w,
+// which is not IN_LOCAL.
 Place op_in_space(PtxOp *o, const Spaces *s, Where w);
 
-// The sequences of registers that an instruction reads or writes, as memory
-// objects and elements.
+// The lists of registers that an instruction reads or writes, as memory objects
+// and indices of elements.
 typedef struct Runs {
   Ref mem[8];
   uint32_t n, reg[256], regs;
@@ -323,15 +325,16 @@ typedef struct Runs {
 // register holds. If t is DT_NONE, the registers keep their types.
 void op_run(PtxOp *o, Runs *r, const PtxArg *a, DType t);
 struct AtomMma;
-// Adds the registers of operand k of an MMA, which is operand q of the atom, to
-// r. Returns their object.
+// Adds the registers of an MMA's operand to r. It is operand k of the
+// instruction and operand q of the atom. Returns the memory object of the
+// registers.
 Ref mma_run(PtxOp *o, Runs *r, uint32_t k, const struct AtomMma *row,
             int q);
 // Returns a memory object viewed as elements of type t.
 Ref op_view(PtxOp *o, Ref mem, DType t);
 
-// Writes a value of type t to the register of operand a. A wider register gets
-// the sign or zeros in its upper bits.
+// Writes a value of type t to the register of operand a. If the register is
+// wider, the upper bits become copies of the sign, or zeros.
 void op_set_wider(PtxOp *o, const PtxArg *a, Ref v, PtxType t);
 // Returns the low bits of operand a as type t.
 Ref op_low(PtxOp *o, const PtxArg *a, PtxType t);
@@ -340,7 +343,7 @@ Ref op_half(PtxOp *o, const PtxArg *a, int q);
 void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v);
 // Returns part k of an operand that is a vector, a pair or a list.
 const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k);
-// Rejects operand a unless it has n registers. Reports whether a is a vector.
+// Rejects operand a unless it has n registers. Returns whether a is a vector.
 bool op_registers(PtxOp *o, const PtxArg *a, int n);
 // Rejects an instruction in a form that is not modelled.
 _Noreturn void op_reject(PtxOp *o, const char *what);
@@ -452,11 +455,11 @@ void row_canceled(PtxOp *o, int k);
 
 // ---- maps.c: tensor maps ----
 
-// Returns the tensor map at [a] as an operand of a copy, and stores the map in
-// *map (NULL: the map is in memory).
+// Returns the tensor map at [a] as an operand of a copy. Stores in *map the
+// contents of the map, or NULL if the map is in memory.
 Ref ptx_map(PtxOp *o, const PtxArg *a, const TensorMap **map);
-// Loads n words of `bits` bits from [a] if [a] is in a parameter that is a
-// tensor map. Otherwise returns false.
+// If [a] is in a parameter that is a tensor map, loads n words of `bits` bits
+// from [a] and returns true. Otherwise returns false.
 bool maps_load(PtxOp *o, const PtxArg *a, int bits, int n, Ref *v);
 void maps_acquire(PtxOp *o);
 void row_prefetch(PtxOp *o, int k);

@@ -55,8 +55,8 @@ static void skip_comment(PtxLex *x) {
   lex_fail(x, "a comment `/*` that never ends");
 }
 
-// NVVM writes one comment before the text of an asm statement and one comment
-// after the text.
+// Marks the text of asm statements: NVVM writes one comment before this text
+// and one after it.
 static void note_asm(PtxLex *x, const char *s, size_t n) {
   static const char begin[] = "// begin inline asm";
   static const char end[] = "// end inline asm";
@@ -87,7 +87,8 @@ static void skip_blanks(PtxLex *x) {
   }
 }
 
-// Reads a float given by its bits, such as 0f3F800000 or 0d3FF0000000000000.
+// Reads a float that is given by its bits, such as 0f3F800000 or
+// 0d3FF0000000000000.
 static bool hex_float(PtxLex *x) {
   int c = peek(x, 1);
   bool single = c == 'f' || c == 'F';

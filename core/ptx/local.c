@@ -1,7 +1,8 @@
 // local.c: local memory of a thread, and generic addresses. All .local
-// variables are one register object of the IR, which is read and written in
-// elements of any width. Generic addresses of shared and local memory are in
-// separate windows, so that the value of an address determines its state space.
+// variables together are one register object of the IR, which is read and
+// written in elements of any width. Generic addresses of shared and local
+// memory are in separate windows (ranges of addresses), so that the value of an
+// address determines its state space.
 #include <string.h>
 
 #include "ptx/inside.h"
@@ -13,7 +14,7 @@ static const int64_t windows[] = {
 
 // ---- layout ----
 
-// Returns the narrowest element that the function reads or writes.
+// Returns the narrowest type of elements that the function reads or writes.
 static DType narrowest(const PtxBuild *b) {
   int bits = 32;
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
@@ -63,14 +64,15 @@ void local_memory(PtxBuild *b) {
 
 // ---- accesses ----
 
-// Emits a report for threads where a condition on an address is false.
+// Emits a report, with the message `text`, for threads where p is false.
 static void demand(PtxOp *o, Ref p, const char *text) {
   uint32_t at = ir_text(o->b->cx, o->b->fn, text, strlen(text));
   ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {p}});
 }
 
-// Returns the object of the element of local memory at byte `off`, and stores
-// the index of the element in *which. Sets *known if the index is a constant.
+// Returns the object with the element of type t at byte `off` of local memory.
+// Stores the index of the element in *which. Sets *known to whether the index
+// is a constant.
 static Ref element(PtxOp *o, DType t, Ref off, Ref *which, bool *known) {
   PtxBuild *b = o->b;
   int bytes = dtype_bits(t) / 8;
@@ -115,7 +117,8 @@ void local_store(PtxOp *o, Ref off, Ref v) {
 
 // ---- generic addresses ----
 
-// Reports whether a generic address is in the window of shared or local memory.
+// Emits a test of whether a generic address is in the window of shared or local
+// memory.
 static Ref is_in(PtxOp *o, Ref at, Where space) {
   Ref off = op2(o, OP_SUB, as(o, DT_U64, at),
                 number(o, DT_U64, windows[space]));

@@ -57,8 +57,8 @@ static Place words_of(PtxOp *o, Place p) {
   return p;
 }
 
-// Returns the memory object and offset (Place) of the map at [a] in a state
-// space.
+// Returns the memory object and offset of the tensor map at [a] in state space
+// `space`. The offset counts 64-bit words.
 static Place map_place(PtxOp *o, const PtxArg *a, Where space) {
   return words_of(o, op_place(o, a, space));
 }
@@ -66,8 +66,8 @@ static Place map_place(PtxOp *o, const PtxArg *a, Where space) {
 typedef void Use(PtxOp *o, Place p, const Ref *v);
 
 // Calls use(), which emits an access to the map at [a] with the values v. If
-// the address is generic, calls use() for shared and for global memory, in two
-// branches.
+// the address is generic, calls use() in two branches: for shared and for
+// global memory.
 static void use_at(PtxOp *o, const PtxArg *a, Where w, Use *use,
                    const Ref *v) {
   PtxBuild *b = o->b;
@@ -168,7 +168,8 @@ static bool has_modes(TensorMapField f) {
   return f == TMF_EXTENT || f == TMF_STRIDE || f == TMF_BOX || f == TMF_STEP;
 }
 
-// Returns the operand of tensormap.replace that a field is set to, as an i64.
+// Returns the new value of field f in a tensormap.replace (operand k), as an
+// i64.
 static Ref replaced_by(PtxOp *o, TensorMapField f, uint32_t k) {
   static const int8_t most[TMF_COUNT] = {[TMF_RANK] = TENSORMAP_RANK - 1,
     [TMF_TYPE] = TMT_COUNT - 1, [TMF_INTERLEAVE] = 2, [TMF_SWIZZLE] = 3,

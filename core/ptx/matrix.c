@@ -4,8 +4,8 @@
 #include "atoms/atom.h"
 #include "ptx/inside.h"
 
-// Appends to `text` the words of an opcode that begin with `with`, or if it is
-// NULL, those that begin with none of `heads`.
+// Appends to `text` the words of an opcode that begin with `with`. If `with` is
+// NULL, appends the words that begin with none of `heads`.
 static void append_words(char *text, const char *op, const char *with,
                          const char *const *heads) {
   for (size_t n; *op; op += n + (op[n] == '.')) {
@@ -19,10 +19,10 @@ static void append_words(char *text, const char *op, const char *with,
   }
 }
 
-// Returns an mma's opcode with the modifiers of its kind behind .aligned, as in
-// the table of atoms. The PTX ISA writes these modifiers behind the shape, and
-// ptxas accepts both orders. With one scale factor for 32 elements, kind
-// mxf4nvf4 is kind mxf4.
+// Returns an mma's opcode with the order of modifiers that the table of atoms
+// uses: those that belong to .kind follow .aligned. The PTX ISA writes them
+// after the shape, and ptxas accepts both orders. With one scale factor for 32
+// elements, kind mxf4nvf4 is kind mxf4.
 static const char *by_kind(PtxBuild *b, const char *op) {
   static const char *const heads[] = {"mma", "sync", "aligned", "kind::",
     "sp::", "block_scale", "scale_vec::", NULL};
@@ -35,8 +35,8 @@ static const char *by_kind(PtxBuild *b, const char *op) {
   return text;
 }
 
-// Caches atoms by the address of op. This is correct because equal opcodes have
-// the same address.
+// Returns the atoms of an opcode, cached by the address of op. Equal opcodes
+// have the same address.
 const PtxMma *ptx_mma(PtxBuild *b, const char *op) {
   PtxMma *m = &b->mma[((uintptr_t)op >> 4) % MMAS];
   if (m->text == op) return m;
@@ -55,10 +55,10 @@ bool ptxrow_metadata(const PtxIns *i, uint32_t k) {
   return k == 3 && strncmp(i->op, "wgmma.mma_async.sp.", 19) == 0;
 }
 
-// Returns the number of the atom's operand that operand k of an mma corresponds
-// to, or -1. In the mma, a selector follows the metadata of a sparse A. After
-// each scale factor come the numbers of the byte and of the lanes of a quad
-// that hold the factor.
+// Returns the index, among the atom's operands, of operand k of an mma, or -1.
+// In the mma, a selector follows the metadata of a sparse A. After each scale
+// factor come two numbers: the byte, and the lanes of a quad, that hold the
+// factor.
 static int mma_operand(const AtomMma *row, uint32_t k) {
   if (k < 4) return (int)k;
   if (row->flags & AMF_SPARSE) {
@@ -98,8 +98,8 @@ Ref mma_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row, int q) {
 }
 
 // Adds the scale factors in operand k of an mma to r: those of B if of_b is
-// set, else those of A. The atom reads the lowest bytes of the lowest lanes of
-// a quad. Operand k + 1 may select another byte and other lanes.
+// set, else those of A. The atom reads the lowest byte in the lowest lanes of a
+// quad. Operand k + 1 of the mma may select another byte and other lanes.
 static void scale_run(PtxOp *o, Runs *r, uint32_t k, const AtomMma *row,
                       bool of_b) {
   PtxBuild *b = o->b;
@@ -160,7 +160,7 @@ void row_mma(PtxOp *o, int k) {
 }
 
 // Returns the atom of an ldmatrix or stmatrix, or -1. ptxas accepts the
-// modifiers in any order, such as .x4.trans.m8n8 of tilelang.
+// modifiers in any order, for example .x4.trans.m8n8 from tilelang.
 static int find_matrix(PtxOp *o) {
   static const char *const order[] = {
     "sync", "aligned", "m8n8", "m16n8", "x1", "x2", "x4", "trans", "shared",

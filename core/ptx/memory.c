@@ -19,8 +19,8 @@ static void mov_wide(PtxOp *o, const PtxArg *d, const PtxArg *s) {
   }
 }
 
-// Returns the bits of each register of the vector v that a mov of type t packs
-// or unpacks.
+// Returns the number of bits of each register in vector v, which a mov of type
+// t packs or unpacks.
 static int part_bits(PtxOp *o, PtxType t, const PtxArg *v) {
   int n = (int)v->parts;
   if (t.bits % n || t.bits / n < 8) {
@@ -90,8 +90,8 @@ int op_vector(PtxOp *o) {
   return op_has(o, "v2") ? 2 : op_has(o, "v4") ? 4 : op_has(o, "v8") ? 8 : 1;
 }
 
-// Returns the offset of byte `at` of parameter v from the start of all
-// parameters. Rejects a read of `bytes` bytes there that is misaligned or
+// Returns the offset, from the start of all parameters, of byte `at` of
+// parameter v. Rejects a read of `bytes` bytes there that is misaligned or
 // reaches beyond v.
 static uint32_t param_offset(PtxOp *o, const PtxVar *v, int64_t at,
                              int64_t bytes) {
@@ -151,10 +151,10 @@ static void load_param(PtxOp *o) {
   set_vector(o, d, t, words, n);
 }
 
-// Returns an array of registers for vector accesses of n elements. All vector
-// accesses of the text share this array, which saves memory in the simulator.
-// Sharing is correct because each access sets all of the registers before it
-// reads them.
+// Returns an array of n registers for a vector access. All vector accesses of
+// the text with the same type and length share one array, which saves memory in
+// the simulator. Sharing is correct because each access sets all of the
+// registers before it reads them.
 static Ref through(PtxOp *o, DType t, int n) {
   PtxBuild *b = o->b;
   for (int k = 0; k < 8 && b->vector[k]; k++) {
@@ -167,8 +167,8 @@ static Ref through(PtxOp *o, DType t, int n) {
   return b->vector[0] = ir_mem(b->cx, b->fn, m);
 }
 
-// Returns the order and scope of an access. .volatile means relaxed order in
-// system scope.
+// Returns the memory order and scope of an access. .volatile means relaxed
+// order in system scope.
 static uint16_t order_of(PtxOp *o) {
   unsigned flags = op_hints(o);
   if (op_has(o, "volatile")) {
@@ -212,8 +212,8 @@ static Ref behind(PtxOp *o, Ref off, int64_t bytes) {
   return op2(o, OP_ADD, off, number(o, ir_type(o->b->fn, off), bytes));
 }
 
-// Reports whether a vector is accessed as a whole. With a memory order, the
-// elements of a vector are accessed one by one.
+// Reports whether the elements of a vector are accessed together. With a memory
+// order, they are accessed one by one.
 static bool moves_whole(const Access *x) {
   return x->n > 1 && !hint_get(x->flags, HINT_SEM);
 }
@@ -280,9 +280,9 @@ Place op_in_space(PtxOp *o, const Spaces *s, Where w) {
 typedef void Each(PtxOp *o, const Access *x, const Spaces *s, Where w,
                   Ref *v);
 
-// Emits a branch for each space that a generic address may be in, from space[k]
-// on. each() emits the access in the branch. If the space is known, emits the
-// access without a branch.
+// Emits a branch for each space that a generic address may be in. Considers
+// only space[k] and the spaces after it. each() emits the access in the branch.
+// If the space is known, emits the access without a branch.
 static void each_space(PtxOp *o, const Access *x, const Spaces *s, Ref *v,
                        Each *each, int k) {
   static const Where space[] = {IN_CLUSTER, IN_SHARED, IN_LOCAL};
@@ -319,8 +319,9 @@ static void store_there(PtxOp *o, const Access *x, const Spaces *s, Where w,
   else store_to(o, x, op_in_space(o, s, w), v);
 }
 
-// Loads x->n values whose memory space is known only at run time: a branch for
-// each space loads the values to variables, which are read after the branches.
+// Loads x->n values from an address whose state space is known only at run
+// time. A branch for each space loads the values to variables, which are read
+// after the branches.
 static void load_anywhere(PtxOp *o, const Access *x, const Spaces *s,
                           Ref v[8]) {
   PtxBuild *b = o->b;

@@ -57,16 +57,15 @@ static inline int64_t ptx_size(const PtxVar *v) {
   return ptx_bytes(v) * v->count;
 }
 
-// Returns the least offset, not below `at`, that has the alignment of variable
-// v.
+// Returns the lowest offset, not below `at`, with the alignment of variable v.
 static inline int64_t ptx_aligned(const PtxVar *v, int64_t at) {
   int64_t own = ptx_bytes(v);
   int64_t align = v->align && !v->pointer ? v->align : own ? own : 1;
   return (at + align - 1) / align * align;
 }
 
-// One element of an initialiser: a number, or the address of a symbol plus the
-// number.
+// One element of an initialiser: a number, or the address of a symbol plus a
+// number (`value`).
 typedef struct PtxInit {
   int64_t value;
   const char *symbol;  // NULL if the element is a number
@@ -93,8 +92,8 @@ typedef struct PtxArg {
   uint8_t bits;    // width of a float: 32 or 64
   bool negated;    // whether the operand is negated, as in !p
   uint8_t lane;    // 1 to 4: .x to .w of a vector register; 0: all of it
-  // operands inside this operand: index of the first in PtxModule.args, and
-  // their number
+  // operands inside this operand: index of the first one in PtxModule.args
+  // (part), and their number (parts)
   uint32_t part, parts;
   int64_t value;
   const char *name;
@@ -109,8 +108,8 @@ typedef struct PtxIns {
   uint32_t loc;         // index into PtxModule.locs, plus 1; 0: none
   int32_t guard;        // register of the guard predicate, or -1
   bool guard_not;
-  // operands: index of the first operand in PtxModule.args, and number of
-  // operands
+  // operands: index of the first one in PtxModule.args (arg), and their number
+  // (args)
   uint32_t arg, args;
 } PtxIns;
 
@@ -158,8 +157,8 @@ typedef struct PtxFunc {
   // directive
   uint32_t maxnreg, minnctapersm, maxclusterrank;
   bool explicitcluster;
-  // 1 + the index in PtxModule.funcs of this entry's copy in which calls are
-  // replaced (ptx_whole), or 0; for such a copy: 1 + its own index
+  // for an entry: 1 + the index in PtxModule.funcs of its copy without calls
+  // (ptx_whole), or 0. For such a copy: 1 + its own index.
   uint32_t whole;
 } PtxFunc;
 
@@ -170,6 +169,7 @@ typedef struct PtxHidden {
 } PtxHidden;
 
 // An operand with a name that may be declared later, as a label or a function.
+// block, line: where the operand is.
 typedef struct PtxPending {
   uint32_t block, line;
 } PtxPending;
@@ -203,14 +203,15 @@ void ptx_free(PtxModule *m);
 // Returns the interned text of n bytes. Equal texts have one address.
 const char *ptx_name(Ctx *cx, PtxModule *m, const char *s, size_t n);
 
-// Returns the innermost position of a chain of inlined calls that is in a file
-// of the user. If all positions are in headers of the toolkit, returns the
-// innermost position. loc: number + 1 in PtxModule.locs.
+// Returns the innermost position, in a chain of inlined calls, that is in a
+// file of the user. If all positions are in headers of the toolkit, returns the
+// innermost one. `loc` is the number of the chain's position in PtxModule.locs,
+// plus 1.
 const PtxLoc *ptx_loc(const PtxModule *m, uint32_t loc);
 const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l);
 
-// Reports whether a header of the toolkit whose name contains `header` is in
-// the chain of calls that were inlined at a position.
+// Reports whether the code at a position comes from a toolkit header whose name
+// contains `header`, directly or through inlined calls.
 bool ptx_through(const PtxModule *m, uint32_t loc, const char *header);
 
 // Returns the file and line of source position `loc` as text such as

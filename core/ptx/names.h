@@ -14,8 +14,8 @@ typedef struct PtxNameEntry {
   uint32_t label;
 } PtxNameEntry;
 
-// Returns the entry of a name and creates the entry if it is missing. The
-// pointer is valid until the next call.
+// Returns the entry of a name, and creates the entry if it is missing. The
+// pointer is valid until the next call of this function.
 PtxNameEntry *names_entry(Ctx *cx, PtxModule *m, const char *s, size_t n);
 // Returns the entry of a name, or NULL if the name has no entry.
 PtxNameEntry *names_find(const PtxModule *m, const char *s, size_t n);

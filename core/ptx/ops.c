@@ -19,8 +19,8 @@ void ptx_fail(const PtxBuild *b, const char *fmt, ...) {
            place ? " (" : "", place ? place : "", place ? ")" : "");
 }
 
-// Returns the index into PtxBuild.bound of a module variable's memory, or
-// PLAIN.
+// Returns the index into PtxBuild.bound of the memory of module variable `var`,
+// or PLAIN if the launch passes none.
 static int32_t bound_variable(const PtxBuild *b, int64_t var) {
   for (size_t k = 0; k < b->nbound; k++) {
     if (b->bound[k].var == var + 1) return (int32_t)k;
@@ -28,8 +28,8 @@ static int32_t bound_variable(const PtxBuild *b, int64_t var) {
   return PLAIN;
 }
 
-// Returns the index into PtxBuild.bound of the pointer at a byte offset of the
-// parameters, or PLAIN.
+// Returns the index into PtxBuild.bound of the pointer that is stored at byte
+// `offset` of the parameters, or PLAIN if there is none.
 int32_t ptx_bound_pointer(const PtxBuild *b, int64_t offset) {
   for (size_t k = 0; k < b->nbound; k++) {
     const PtxBound *p = &b->bound[k];
@@ -42,8 +42,8 @@ int32_t ptx_root(const PtxBuild *b, const PtxArg *a) {
   if (a->kind == PTX_A_REG) return b->slot[a->value].root;
   if (a->kind == PTX_A_VAR) {
     const PtxVar *v = &b->m->vars.p[a->value];
-    // The address of a parameter is a root only if the parameter is a tensor
-    // map.
+    // The address of a parameter counts as a pointer into the parameter only if
+    // the parameter is a tensor map.
     if (v->space == PTX_PARAM) {
       int32_t k = ptx_bound_pointer(b, v->offset);
       return k >= 0 && b->bound[k].map ? k : PLAIN;
@@ -124,8 +124,8 @@ void op_await(PtxOp *o, const PtxSlot *s) {
                                           .flags = TCF_UNALIGNED});
 }
 
-// Returns the value of a register in the register's type. A pointer's value is
-// its offset.
+// Returns the value of a register in the register's type. For a pointer, this
+// is its byte offset from the start of its parameter's memory.
 static Ref read_register(PtxOp *o, uint32_t reg) {
   PtxBuild *b = o->b;
   PtxSlot *s = &b->slot[reg];
@@ -172,8 +172,8 @@ static Ref special(PtxOp *o, const char *name) {
   ptx_fail(b, "special register %s is not modelled", name);
 }
 
-// Returns the address of byte `off` in the memory that parameter `root` points
-// to.
+// Returns the address of byte `off` in the memory to which parameter `root`
+// points.
 static Ref address_of(PtxOp *o, int32_t root, Ref off) {
   PtxBuild *b = o->b;
   if (!b->object[root]) {
@@ -335,8 +335,8 @@ void op_set(PtxOp *o, const PtxArg *a, Ref v) {
   }
 }
 
-// Returns the pool that holds register a. Stores the index of the register in
-// this pool in *at.
+// Returns the group (PtxPool) that holds register a. Stores the index of the
+// register in this group in *at.
 static const PtxPool *op_home(PtxOp *o, const PtxArg *a, uint32_t *at) {
   PtxBuild *b = o->b;
   if (a->kind != PTX_A_REG || b->slot[a->value].home < 0) {
@@ -378,8 +378,8 @@ Ref op_low(PtxOp *o, const PtxArg *a, PtxType t) {
   return op_value(o, a, want);
 }
 
-// Returns the memory object of a 128-bit register, and stores in *at the index
-// of the 64-bit element that is half q of the register.
+// Returns the memory object of a 128-bit register. Stores in *at the index of
+// half q of the register, a 64-bit element.
 static Ref half_of(PtxOp *o, const PtxArg *a, int q, Ref *at) {
   uint32_t home;
   const PtxPool *pool = op_home(o, a, &home);
@@ -418,8 +418,8 @@ bool op_registers(PtxOp *o, const PtxArg *a, int n) {
 
 // ---- pointers ----
 
-// Returns the parameter that operand a points into. op_offset returns the byte
-// offset from the start of the parameter's memory.
+// Returns the parameter into whose memory operand a points. op_offset returns
+// the byte offset from the start of this memory.
 int32_t op_root(PtxOp *o, const PtxArg *a) { return ptx_root(o->b, a); }
 
 Ref op_offset(PtxOp *o, const PtxArg *a) {
@@ -528,8 +528,8 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   return (Place){ir_at_address(b->cx, b->fn, m, at), number(o, DT_I64, 0)};
 }
 
-// Returns memory object `pool` viewed as elements of type t. (Registers with
-// elements narrower than a byte are in pools of whole words: give_home.)
+// Returns memory object `pool` viewed as elements of type t. Registers with
+// elements narrower than a byte are in groups of whole words (give_home).
 Ref op_view(PtxOp *o, Ref pool, DType t) {
   PtxBuild *b = o->b;
   Ins own = *ir_get(b->fn, pool);

@@ -3,8 +3,8 @@
 
 #include "ptx/inside.h"
 
-// Returns the parameter or structure field that was passed as a value and
-// contains the `bytes` bytes from `at` on, or NULL.
+// Returns the parameter or structure field that contains the `bytes` bytes from
+// `at` on and that the launch passed as a value; or NULL.
 static const PtxBound *covering(const PtxBuild *b, uint32_t at, int bytes) {
   for (size_t k = 0; k < b->nbound; k++) {
     const PtxBound *p = &b->bound[k];
@@ -56,14 +56,15 @@ Ref op_param(PtxOp *o, uint32_t at, int bits) {
   ptx_fail(b, "nothing was passed for byte %u of the parameters", (unsigned)at);
 }
 
-// Reports whether all n bytes from byte `at` of the parameters on were passed.
+// Reports whether the launch passed all n bytes of the parameters from byte
+// `at` on.
 static bool all_passed(const PtxBuild *b, uint32_t at, uint32_t n) {
   for (uint32_t k = 0; k < n; k++) if (!covering(b, at + k, 1)) return false;
   return true;
 }
 
-// Translates .fetch to, from: copies the bytes of parameter `from` that were
-// passed to local variable `to`.
+// Translates .fetch to, from, an instruction that calls.c creates. Copies the
+// bytes of parameter `from` that the launch passed to local variable `to`.
 void row_fetch(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;

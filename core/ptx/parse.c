@@ -89,7 +89,7 @@ static int64_t primary(Parse *p) {
 }
 
 // Returns the precedence of the binary operator at the current token, or 0 if
-// the token does not begin a binary operator. The second character is read from
+// the token does not begin one. Reads the second character of the operator from
 // the text, because tokens are single characters.
 static int operator(const Parse *p, char *op) {
   if (p->x.kind != TOK_MARK) return 0;
@@ -207,8 +207,8 @@ static void undeclare(Parse *p, size_t back_to) {
   }
 }
 
-// Returns the declaration that a name of n bytes refers to, or -1. For a range
-// of registers, *k becomes the number within the range.
+// Returns the declaration to which a name of n bytes refers, or -1. For a range
+// of registers, sets *k to the register's number within the range.
 static int32_t lookup(const Parse *p, const char *s, size_t n, uint32_t *k) {
   const PtxNameEntry *e = names_find(p->m, s, n);
   if (e && e->var >= 0 && !p->m->vars.p[e->var].range) {
@@ -254,9 +254,9 @@ static bool is_special(const PtxLex *x) {
          (x->n > 3 && memcmp(x->at, "%pm", 3) == 0);
 }
 
-// Operands that are being read. They are copied to PtxModule.args only when the
-// list ends. Thus the operands of a list are adjacent in PtxModule.args,
-// although a list nested in it is copied earlier.
+// A list of operands that is being read. The operands are copied to
+// PtxModule.args only when the list ends. Thus they are adjacent in
+// PtxModule.args, although a list nested in this list is copied earlier.
 typedef struct List {
   PtxArg few[16], *p;
   uint32_t n, cap;
@@ -277,7 +277,7 @@ static void list_add(Parse *p, List *l, PtxArg a) {
   l->p[l->n++] = a;
 }
 
-// Reads operands up to `close`. The opening mark has been read.
+// Reads operands up to the mark `close`. The opening mark has been read.
 static void list_read(Parse *p, List *l, const char *close) {
   if (++p->depth > DEEPEST) lex_fail(&p->x, "operands nested too deeply");
   while (!is(p, close)) {
@@ -425,8 +425,8 @@ static uint8_t space_of(const Parse *p) {
   return UINT8_MAX;
 }
 
-// Reads an initialiser such as `{a, {b, c}}` or `a`. Elements are in order, and
-// missing elements are zero.
+// Reads an initialiser such as `{a, {b, c}}` or `a`. The elements are stored in
+// order, and missing elements are zero.
 static void initialiser(Parse *p, PtxVar *v) {
   if (take(p, "{")) {
     if (++p->depth > DEEPEST) lex_fail(&p->x, "braces nested too deeply");
@@ -603,7 +603,7 @@ static void loc_directive(Parse *p) {
     } else if (take(p, "inlined_at")) {
       PtxLoc at = position(p);
       // Find the .loc of the function that contains the call. If that function
-      // was also inlined, its .loc names the next call.
+      // was also inlined, its .loc names the call of that function.
       for (size_t i = p->m->locs.n; i-- > 0; ) {
         const PtxLoc *o = &p->m->locs.p[i];
         if (o->file == at.file && o->line == at.line &&
@@ -618,8 +618,9 @@ static void loc_directive(Parse *p) {
       lex_fail(&p->x, "function_name or inlined_at is expected");
     }
   }
-  // Line 0 means that the line is unchanged. Inside an inline asm block,
-  // compilers count the lines of the asm's text instead.
+  // Ignore line 0, which means that the line is unchanged. Also ignore lines
+  // inside an inline asm block, because compilers count the lines of the asm's
+  // text there.
   if (l.line == 0 || in_asm) return;
   vec_push(p->cx, p->m->locs, l);
   p->loc = (uint32_t)p->m->locs.n;
@@ -788,8 +789,8 @@ static void body(Parse *p) {
 
 // ---- functions ----
 
-// Resolves names that are not variables. They are labels of this block or of a
-// block around it, otherwise functions.
+// Resolves names that are not variables. A name is a label of its block, or of
+// a block around it. Otherwise it is a function.
 static void resolve(Parse *p, size_t args) {
   PtxModule *m = p->m;
   for (size_t i = args; i < m->args.n; i++) {

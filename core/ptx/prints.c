@@ -1,6 +1,6 @@
-// prints.c: calls of vprintf and __assertfail. The texts that they print are
-// found while the function is copied, through the instructions that compute the
-// addresses of the texts.
+// prints.c: calls of vprintf and __assertfail. While the function is copied,
+// the texts that these calls print are found. To find a text, follows the
+// instructions that compute its address.
 #include <stdio.h>
 #include <string.h>
 
@@ -10,7 +10,8 @@ enum { MOST_TEXT = 4096, MOST_VALUES = 32, DEEPEST = 64 };
 
 // ---- constant addresses ----
 
-// The address of byte `off` of a variable; or, with var = -1, a number.
+// A constant: the address of byte `off` of variable `var` or, with var = -1,
+// the number `off`.
 typedef struct Known {
   int64_t var, off;
 } Known;
@@ -22,8 +23,8 @@ static bool begins(const char *op, const char *name) {
 }
 
 // Returns the only instruction that defines register r. Returns NULL if several
-// instructions define r, or if its only definition is guarded or also writes
-// other registers.
+// instructions define r, or if the definition is guarded or also writes other
+// registers.
 static const PtxIns *definition(const PtxCopy *x, int64_t r) {
   uint32_t at = r < x->defs ? x->def[r] : 0;
   if (at == 0 || at == SEVERAL) return NULL;
@@ -91,8 +92,8 @@ static bool known(const PtxCopy *x, const PtxArg *a, int depth, Known *k) {
   return true;
 }
 
-// Returns the text at the address a, or NULL if a is not the constant address
-// of an array of bytes that holds a text.
+// Returns the text at address a, or NULL if a is not the constant address of an
+// array of bytes that holds a text.
 static const char *text_at(PtxCopy *x, const PtxArg *a) {
   Known k;
   if (!known(x, a, 0, &k) || k.var < 0) return NULL;
@@ -111,8 +112,8 @@ static const char *text_at(PtxCopy *x, const PtxArg *a) {
   return ptx_name(x->b.cx, x->m, out, n);
 }
 
-// Returns the text at a constant address, or NULL. prints_check later tests
-// whether instructions that are copied afterwards change the address.
+// Returns the text at a constant address, or NULL. Instructions that are copied
+// later may change the address; prints_check tests this.
 static const char *constant_text(PtxCopy *x, const PtxArg *a) {
   PtxText t = {*a, text_at(x, a), x->b.at};
   if (!t.text) return NULL;
@@ -167,8 +168,8 @@ static PtxArg text_arg(PtxCopy *x, const char *text) {
 
 // ---- printf ----
 
-// A printf that is being translated: the text and the values of the instruction
-// .print that replaces it.
+// A printf that is being translated. It becomes an instruction .print with a
+// text and values.
 typedef struct Print {
   PtxCopy *x;
   PtxArg buffer;      // address of the values
@@ -178,14 +179,14 @@ typedef struct Print {
   PtxArg value[MOST_VALUES + 1];  // the text, then the values
   uint32_t values;
   // chosen: whether a text depends on a predicate, whose register is `by`.
-  // otherwise: whether the current text is for a false predicate.
+  // otherwise: whether the current text is the one for a false predicate.
   bool chosen, otherwise;
   int64_t by;
 } Print;
 
 // Returns the text at address a, or NULL. If a selp chooses the address,
-// returns one of the two texts. All texts of one printf must depend on the same
-// predicate.
+// returns one of the two texts (p->otherwise selects it). All texts of one
+// printf must depend on the same predicate.
 static const char *text_of(Print *p, const PtxArg *a) {
   const char *text = constant_text(p->x, a);
   const PtxIns *i = text ? NULL : selection(p->x, a, 0);
@@ -211,7 +212,7 @@ static void put_literal(Print *p, const char *s) {
   for (; *s; s++) put(p, *s == '%' ? "%%" : s, *s == '%' ? 2 : 1);
 }
 
-// Loads the next value of the buffer to a register.
+// Loads the next value from the printf's buffer to a register.
 static void load(Print *p, PtxType t) {
   int64_t bytes = t.bits / 8;
   p->at = (p->at + bytes - 1) / bytes * bytes;
@@ -230,8 +231,8 @@ static void load(Print *p, PtxType t) {
   p->at += bytes;
 }
 
-// Returns the register or number that the last store to byte p->at of the
-// buffer stored, or NULL if it is not known.
+// Returns the register or number that the last store wrote to byte p->at of the
+// printf's buffer, or NULL if it is not known.
 static const PtxArg *stored(const Print *p) {
   const PtxModule *m = p->x->m;
   Known buffer, at;
@@ -269,7 +270,8 @@ static void put_text(Print *p, const char *spec, size_t n) {
   p->at += 8;
 }
 
-// Translates the conversion of the format that begins at s. Returns its end.
+// Translates the format's conversion, such as %d, that begins at s. Returns its
+// end.
 static const char *conversion(Print *p, const char *s) {
   const char *e = s + 1;
   e += strspn(e, "-+ #0");
@@ -306,7 +308,7 @@ static const char *conversion(Print *p, const char *s) {
   return e + 1;
 }
 
-// Emits the print of a format with the values at `buffer`.
+// Emits the .print of format s. Its values are in the printf's buffer.
 static void print(Print *p, const char *s) {
   while (*s) {
     size_t plain = strcspn(s, "%");

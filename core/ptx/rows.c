@@ -1,6 +1,6 @@
-// rows.c: the table of opcodes: the function that translates each opcode, the
-// modifiers that the opcode takes, and notes on inexact results. The table in
-// docs/ptx.md is generated from this table.
+// rows.c: the table of opcodes. For each opcode, it has the function that
+// translates the opcode, the allowed modifiers, and notes on inexact results.
+// The table in docs/ptx.md is generated from this table.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -303,8 +303,9 @@ static const PtxRow rows[] = {
     "memory of several GPUs is not modelled"},
 };
 
-// Instructions that only copies of functions contain: prints, checks that a
-// thread may continue, and copies of parameters to local memory.
+// Instructions that exist only in copies of functions (calls.c). They print a
+// text, check whether a thread may continue, and copy parameters to local
+// memory.
 static const PtxRow made[] = {
   {".print", ROW, 0, false, row_print, 0, "", ""},
   {".check", ROW, 0, false, row_check, 0, "", ""},
@@ -337,8 +338,8 @@ static bool lists(const char *list, const char *word) {
   return false;
 }
 
-// Modifiers that only targets after sm_90a have. row: the entry is for this
-// opcode only; NULL: for all.
+// Modifiers that only targets after sm_90a have. `row` is the only opcode for
+// which the entry holds; NULL: all opcodes.
 static const struct { const char *mod, *row; } later[] = {
   {"f32x2", NULL}, {"rs", NULL}, {"e2m1x2", NULL}, {"e2m3x2", NULL},
   {"e3m2x2", NULL}, {"ue8m0x2", NULL}, {"e4m3x4", NULL}, {"e5m2x4", NULL},

@@ -1,9 +1,9 @@
-// shape.c: turns a graph of basic blocks into regions. A reducible graph keeps
-// its blocks and needs no copies: every merge point ends a ONCE, and every loop
-// header begins a LOOP (N. Ramsey, "Beyond Relooper", ICFP 2022). Targets
-// outside a loop follow the loop, so that lanes which leave the loop in
-// different iterations reconverge there. An irreducible graph becomes a
-// dispatch loop.
+// shape.c: turns a graph of basic blocks into nested regions. A reducible graph
+// keeps its blocks and needs no copies: every merge point ends a ONCE (a region
+// that a BREAK can leave), and every loop header begins a LOOP (N. Ramsey,
+// "Beyond Relooper", ICFP 2022). Branch targets outside a loop follow the loop,
+// so that lanes which leave the loop in different iterations reconverge there.
+// An irreducible graph becomes a dispatch loop.
 #include "ptx/shape.h"
 
 #include <string.h>
@@ -21,15 +21,17 @@ typedef struct Node {
   uint32_t loop;
   // for the header of a loop: the header of the next outer loop
   uint32_t outer;
-  // list of the blocks emitted inside this block's region, sorted by `order`:
-  // first: the first one; next: the block's successor in its list
+  // List of the blocks emitted inside this block's region, sorted by `order`.
+  // first: the first block of the list. next: the successor of this block in
+  // the list that contains it.
   uint32_t first, next;
   uint32_t after, next_after;  // for a header: list of blocks emitted after the
                                // loop, sorted by `order`; linked by next_after
   bool header;
 } Node;
 
-// An open region that a branch can leave. The list contains no IFs.
+// An open region that a branch can leave. IFs are not in the list of open
+// regions.
 typedef struct Open {
   uint32_t target;   // block that follows the region; for the inner ONCE of a
                      // loop, the loop's header
@@ -120,8 +122,9 @@ static bool in_loop(const Build *b, uint32_t x, uint32_t header) {
   return l == header;
 }
 
-// Marks the natural loop of each header, the innermost first: headers come in
-// the reverse of reverse postorder. Returns false if the graph is irreducible.
+// Finds the blocks of each natural loop, innermost loops first. For this,
+// visits loop headers in the reverse of reverse postorder. Returns false if the
+// graph is irreducible.
 static bool loops(Build *b) {
   uint32_t *head = NEW(b->cx, uint32_t, b->n);    // lists of predecessors
   uint32_t *next = NEW(b->cx, uint32_t, b->n * 2);
@@ -172,9 +175,9 @@ static bool loops(Build *b) {
   return true;
 }
 
-// Attaches each block to the block that it is emitted with: its dominator. If
-// the dominator is in a loop and the block is not, the block is emitted after
-// that loop.
+// Attaches each block to its dominator, with which it is emitted. If the
+// dominator is in a loop and the block is not, the block is emitted after that
+// loop.
 static void place(Build *b) {
   for (uint32_t i = b->reached; i-- > 1; ) {
     uint32_t x = b->rpo[i], p = b->node[x].idom;
@@ -217,8 +220,8 @@ static void close_region(Build *b) {
   b->opened--;
 }
 
-// Returns how many levels a jump to block y leaves, or 0 if y is emitted at the
-// jump.
+// Returns how many ONCEs and LOOPs a jump to block y leaves, or 0 if y is
+// emitted at the jump.
 static uint32_t levels(const Build *b, uint32_t y) {
   for (size_t k = b->opened; k-- > 0; ) {
     if (b->open[k].target == y) return (uint32_t)(b->opened - k);
@@ -228,8 +231,8 @@ static uint32_t levels(const Build *b, uint32_t y) {
 
 static void tree(Build *b, uint32_t x);
 
-// Emits a jump at the end of a region. Leaving only the innermost region needs
-// no BREAK.
+// Emits a jump to block y at the end of a region. Leaving only the innermost
+// region needs no BREAK.
 static void jump(Build *b, uint32_t y) {
   uint32_t n = levels(b, y);
   if (n == 0) tree(b, y);
@@ -273,8 +276,8 @@ static uint32_t open_all(Build *b, uint32_t y, bool after) {
   return n + 1;
 }
 
-// Emits the blocks that follow the ONCEs, from the innermost ONCE outward.
-// Returns the last block without emitting it. The caller emits that block.
+// Closes the ONCEs from the innermost outward, and emits the blocks that follow
+// them. Does not emit the last block, but returns it; the caller emits it.
 static uint32_t close_all(Build *b, uint32_t y, bool after) {
   uint32_t last = SHAPE_NONE;
   for (; y != SHAPE_NONE;
@@ -287,7 +290,7 @@ static uint32_t close_all(Build *b, uint32_t y, bool after) {
   return last;
 }
 
-// Emits block x, the blocks attached to x, and the blocks that follow its loop.
+// Emits block x, the blocks attached to x, and the blocks after the loop of x.
 static void tree(Build *b, uint32_t x) {
   if (++b->depth > DEEPEST) {
     ctx_fail(b->cx, ERR_LIMIT, "branches nested more than %d deep", DEEPEST);
@@ -319,14 +322,15 @@ static void tree(Build *b, uint32_t x) {
 
 typedef struct Region {
   // at: index of the item that opens the region. breaks: number of BREAKs that
-  // leave this region but no region around it.
+  // leave this region, but no region around it.
   uint32_t at, breaks;
   bool counted;         // whether the region is a ONCE or a LOOP
   bool leads;           // whether the region is a ONCE whose first item is the
                         // BREAK that leaves it
 } Region;
 
-// Fates of an item: it is KEPT or REMOVED, or it is a ONCE that is MADE_IF.
+// What happens to an item: it is KEPT or REMOVED, or, if it is a ONCE, it
+// becomes an IF (MADE_IF).
 enum { KEPT, REMOVED, MADE_IF };
 typedef struct Fates {
   Region *open;      // stack of open regions
@@ -344,7 +348,7 @@ static Region region_at(const ShapeItem *it, size_t i) {
     .counted = it->kind == SHAPE_ONCE || it->kind == SHAPE_LOOP};
 }
 
-// Records that item i, a BREAK, leaves one of the open regions.
+// Item i is a BREAK. Counts it for the outermost region that it leaves.
 static void count_break(const ShapeItem *it, size_t i, Region *open,
                         size_t depth) {
   uint32_t left = it->levels;
@@ -357,7 +361,8 @@ static void count_break(const ShapeItem *it, size_t i, Region *open,
   }
 }
 
-// Finds the ONCEs that no BREAK leaves, or only a BREAK as their first item.
+// Finds the ONCEs that no BREAK leaves, and the ONCEs that only their first
+// item, a BREAK, leaves.
 static void find_superfluous(const Shape *s, Fates *t) {
   size_t depth = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -376,8 +381,8 @@ static void find_superfluous(const Shape *s, Fates *t) {
   }
 }
 
-// Reduces the levels of BREAKs by the number of ONCEs that are removed or
-// become IFs.
+// Reduces the number of levels that BREAKs leave: subtracts the ONCEs that are
+// removed or become IFs.
 static void recount_levels(Shape *s, const Fates *t) {
   size_t depth = 0;
   for (size_t i = 0; i < s->n; i++) {
@@ -394,8 +399,8 @@ static void recount_levels(Shape *s, const Fates *t) {
   }
 }
 
-// Turns ONCEs into IFs, whose condition is their BREAK's negated condition, and
-// removes items.
+// Turns ONCEs into IFs, and removes items. The condition of such an IF is the
+// negated condition of the ONCE's BREAK.
 static void replace_items(Shape *s, Fates *t) {
   for (size_t i = 0; i < s->n; i++) {
     ShapeItem *it = &s->item[i];
@@ -416,9 +421,9 @@ static void replace_items(Shape *s, Fates *t) {
   s->n = kept;
 }
 
-// Removes each ONCE that no BREAK leaves. If only the first item of a ONCE is a
-// BREAK out of it, turns the ONCE into an IF. BREAKs across such a ONCE then
-// leave fewer levels.
+// Removes each ONCE (a region that a BREAK can leave) that no BREAK leaves. If
+// only the first item of a ONCE is a BREAK out of it, turns the ONCE into an
+// IF. BREAKs across such a ONCE then leave fewer levels.
 static void simplify(Build *b) {
   size_t n = b->out->n;
   Fates t = {.open = NEW(b->cx, Region, n + 1),

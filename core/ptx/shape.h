@@ -31,7 +31,7 @@ typedef enum ShapeWhen { SHAPE_ALWAYS, SHAPE_TRUE, SHAPE_FALSE } ShapeWhen;
 
 typedef struct ShapeItem {
   uint8_t kind;     // ShapeKind
-  // ShapeWhen: for which result of the condition of block b an IF, BREAK or
+  // ShapeWhen: the result of the condition of block b for which an IF, BREAK or
   // NEXT takes effect
   uint8_t when;
   uint32_t b, to;
@@ -41,8 +41,8 @@ typedef struct ShapeItem {
 typedef struct Shape {
   ShapeItem *item;  // array of n items, in cx->scratch
   size_t n;
-  // whether the graph is irreducible. If so, the items are one LOOP that has a
-  // CASE for each block, first for block 0.
+  // whether the graph is irreducible. If it is, the items are one LOOP that has
+  // a CASE for each block, block 0 first.
   bool dispatch;
   uint32_t loops;   // number of natural loops
 } Shape;

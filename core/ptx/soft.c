@@ -1,5 +1,5 @@
-// soft.c: operands of PTX instructions that soft.h computes. Modifiers become
-// flags, and registers become words.
+// soft.c: operands of those PTX instructions that base/soft.h computes.
+// Modifiers become flags, and registers become words.
 #include "ptx/inside.h"
 
 #include <string.h>
@@ -29,7 +29,8 @@ SoftRound op_rounding(PtxOp *o) {
   return SOFT_RN;
 }
 
-// Returns value `a` zero-extended to a word of 32 or (wide) 64 bits.
+// Returns value `a` zero-extended to a word of 32 bits, or of 64 bits if `wide`
+// is set.
 static Ref word(PtxOp *o, Ref a, bool wide) {
   DType t = wide ? DT_U64 : DT_U32;
   if (!a) return number(o, t, 0);

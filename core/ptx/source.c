@@ -9,10 +9,11 @@ const PtxFile *ptx_file(const PtxModule *m, const PtxLoc *l) {
   return NULL;
 }
 
-// Reports whether a file is a header of the system or of the CUDA toolkit, such
-// as /usr/local/cuda/include/cuda_fp16.hpp or nvidia/cu13/include/cuda/barrier,
-// or belongs to CUTLASS, tilelang or Triton, such as
-// site-packages/triton/language/standard.py.
+// Reports whether a file is a library header, so that positions in it are not
+// the user's. Headers of the system and of the CUDA toolkit are such files, for
+// example /usr/local/cuda/include/cuda_fp16.hpp and
+// nvidia/cu13/include/cuda/barrier. So are files of CUTLASS, tilelang and
+// Triton, such as site-packages/triton/language/standard.py.
 static bool is_library(const char *name) {
   static const char *const parts[] = {"/triton/language/", "/include/cute/",
                                       "/include/cutlass/", "/tl_templates/"};

@@ -24,8 +24,8 @@ static unsigned group_of(PtxOp *o) {
   ptx_fail(o->b, "'%s' needs .cta_group::1 or .cta_group::2", o->i->op);
 }
 
-// Appends an object of tensor memory at an address, and the offset of its first
-// element.
+// Appends to x an object of tensor memory at address `at`, and the offset of
+// the object's first element.
 static void put_object(PtxOp *o, Ref at, DType t, Ref off, Ref *x) {
   PtxBuild *b = o->b;
   Mem m = {.space = SP_TMEM, .type = t, .count = -1, .align = 16,
@@ -41,8 +41,8 @@ static Ref tensor_address(PtxOp *o, const PtxArg *a) {
              number(o, DT_U32, a->value));
 }
 
-// Appends an object of tensor memory at [a], and the offset of its first
-// element.
+// Appends to x an object of tensor memory at [a], and the offset of the
+// object's first element.
 static void put_tensor(PtxOp *o, const PtxArg *a, DType t, Ref *x) {
   put_object(o, tensor_address(o, a), t, number(o, DT_I32, 0), x);
 }
@@ -158,7 +158,8 @@ void row_tmem_rows(PtxOp *o, int k) {
 
 // ---- MMAs ----
 
-// Returns the atom of a tcgen05.mma with an instruction descriptor, or -1.
+// Returns the atom of a tcgen05.mma that has instruction descriptor `desc`, or
+// -1.
 static int find_umma(PtxOp *o, const char *text, bool smem_a, uint32_t desc) {
   PtxBuild *b = o->b;
   for (int k = 0; k < UMMAS && b->umma[k].op; k++) {
@@ -173,8 +174,8 @@ static int find_umma(PtxOp *o, const char *text, bool smem_a, uint32_t desc) {
   return id;
 }
 
-// The values that an instruction descriptor may have, without bits of `ids`. n:
-// number of values; 0: they are not known.
+// The values that an instruction descriptor may have. The bits `ids` are left
+// out. n: number of values; 0: the values are not known.
 enum { DESCRIPTORS = 16 };
 typedef struct Descriptors {
   uint32_t v[DESCRIPTORS], ids;
@@ -184,7 +185,7 @@ typedef struct Descriptors {
 // Fields of the descriptor that select the bytes of the scale factors.
 static const uint32_t scale_ids = 3u << UMMA_SFA_BIT | 3u << UMMA_SFB_BIT;
 
-// Returns a field of a descriptor, as u32.
+// Returns a field of an instruction descriptor, as u32.
 static Ref field(PtxOp *o, Ref desc, int bit, uint32_t mask) {
   Ref x = op2(o, OP_SHR, desc, number(o, DT_U32, bit));
   return op2(o, OP_AND, x, number(o, DT_U32, mask));
@@ -197,7 +198,7 @@ static void add_value(Descriptors *d, uint32_t v) {
   if (k == d->n && k < DESCRIPTORS) d->v[d->n++] = v;
 }
 
-// Returns a mask of the bits that may be 1 in the u32 r.
+// Returns a mask of the bits that may be 1 in value r, a u32.
 static uint32_t bits_of(PtxOp *o, Ref r, int depth) {
   const Ins i = *ir_get(o->b->fn, r);
   int64_t v;
@@ -209,9 +210,9 @@ static uint32_t bits_of(PtxOp *o, Ref r, int depth) {
   return both ? x & y : x | y;
 }
 
-// Returns the possible values of r without the bits `ids`. r must be computed
-// from constants, which conditions may select, and from values that have only
-// bits of `ids`.
+// Returns the possible values of r, without the bits `ids`. r must be computed
+// from constants, between which conditions may select, and from values that
+// have only bits of `ids`.
 static Descriptors values_of(PtxOp *o, Ref r, uint32_t ids, int depth) {
   Descriptors d = {.ids = ids};
   Fn *fn = o->b->fn;
@@ -239,8 +240,8 @@ static Descriptors values_of(PtxOp *o, Ref r, uint32_t ids, int depth) {
   return d;
 }
 
-// Requires that the operand disable-output-lane is 0. Rejects any other
-// constant, and emits a report for threads in which a computed mask is not 0.
+// Checks that the operand disable-output-lane is 0. Rejects any other constant,
+// and emits a report for threads in which a computed mask is not 0.
 static void check_lanes(PtxOp *o, const PtxArg *mask) {
   Ref all = number(o, DT_U32, 0);
   for (uint32_t q = 0; q < mask->parts; q++) {
@@ -256,7 +257,7 @@ static void check_lanes(PtxOp *o, const PtxArg *mask) {
   }
 }
 
-// Returns the text of the instruction in the table of atoms, which names the
+// Returns the name of the instruction in the table of atoms. It contains the
 // number of elements that share a scale factor. With 32 such elements, kind
 // mxf4nvf4 is the same as kind mxf4.
 static const char *text_of(PtxOp *o, bool pair) {
@@ -277,8 +278,8 @@ static const char *text_of(PtxOp *o, bool pair) {
                       scales);
 }
 
-// A tcgen05.mma. rest: index of the operand behind the descriptor. predicate:
-// index of the operand enable-input-d.
+// A tcgen05.mma. `rest` is the index of the first operand after the descriptor.
+// `predicate` is the index of the operand enable-input-d.
 typedef struct Umma {
   unsigned flags;
   Ref desc;
@@ -286,16 +287,16 @@ typedef struct Umma {
   uint32_t rest, predicate;
 } Umma;
 
-// Appends the scale factors at [a]. The two highest bits of the address are not
-// part of the address: CuTe stores the byte of a column there.
+// Appends to x the scale factors at [a]. CuTe stores the byte within a column
+// in the two highest bits, which do not belong to the address.
 static void put_scales(PtxOp *o, const PtxArg *a, DType t, Ref desc, int bit,
                        Ref *x) {
   Ref at = op2(o, OP_AND, tensor_address(o, a), number(o, DT_U32, 0x3fffffff));
   put_object(o, at, t, as(o, DT_I32, field(o, desc, bit, 3)), x);
 }
 
-// Appends the metadata at [a]. If the metadata has one column, the selector in
-// the descriptor chooses one of the two columns at the address.
+// Appends to x the metadata at [a]. If the metadata has one column, the
+// selector in the descriptor chooses one of the two columns at the address.
 static void put_metadata(PtxOp *o, const PtxArg *a, const AtomMma *row,
                          Ref desc, Ref *x) {
   Ref at = tensor_address(o, a), selector = field(o, desc, 0, UMMA_SELECTOR);

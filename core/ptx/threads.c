@@ -6,8 +6,8 @@
 
 // ---- barriers ----
 
-// Returns the current barrier as an instruction of the IR. Its operands start
-// at operand k.
+// Returns the current barrier as an IR instruction of opcode `op`. The
+// barrier's operands start at operand k.
 static Ins barrier_of(PtxOp *o, Op op, uint32_t k, bool aligned) {
   Ins i = {.op = (uint8_t)op, .flags = aligned ? 0 : BRF_UNALIGNED};
   const PtxArg *id = op_arg(o, k);
@@ -16,8 +16,8 @@ static Ins barrier_of(PtxOp *o, Op op, uint32_t k, bool aligned) {
   return i;
 }
 
-// Translates barrier.red. Every thread combines its predicate with a word of
-// shared memory between three barriers.
+// Translates barrier.red to three barriers. Between them, every thread combines
+// its predicate with a word of shared memory.
 static void reduce(PtxOp *o, bool aligned) {
   PtxBuild *b = o->b;
   bool popc = op_has(o, "popc"), all = op_has(o, "and");
@@ -91,8 +91,8 @@ static void order_lanes(PtxOp *o, Ref mask) {
   ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_SYNCWARP, .a = {mask}});
 }
 
-// Returns the lane that a shuffle reads, and whether it is in the segment that
-// operand c describes (PTX ISA, shfl.sync).
+// Returns the lane that a shuffle reads. Sets *inside to whether this lane is
+// in the segment that operand c describes (PTX ISA, shfl.sync).
 static Ref source_lane(PtxOp *o, IntrinId id, Ref by, Ref c, Ref *inside) {
   Ref all = number(o, DT_I32, 31);
   Ref seg = op2(o, OP_AND, op2(o, OP_SHR, c, number(o, DT_U32, 8)), all);
@@ -127,8 +127,8 @@ void row_shuffle(PtxOp *o, int k) {
   }
   Ref c = op_operand(o, 3, DT_I32), by = op_operand(o, 2, DT_I32), inside = 0;
   Ref mask = op_operand(o, 4, DT_U32), v = op_operand(o, 1, DT_U32), from = 0;
-  // In the toolkit's sync.h, tiles of several warps synchronize by this
-  // instruction.
+  // In the toolkit's sync.h, tiles of several warps synchronize by means of
+  // this shuffle.
   if (ptx_through(o->b->m, o->i->loc, "/cooperative_groups/details/sync.h")) {
     order_lanes(o, mask);
   }
@@ -204,9 +204,9 @@ void row_redux(PtxOp *o, int k) {
   op_reject(o, "an operation such as .add is missing");
 }
 
-// The PTX ISA does not specify which lane is elected. The simulator elects a
-// lane from the middle, or the lowest lane if the kernel reads the number of
-// the elected lane.
+// Translates elect.sync. The PTX ISA does not specify which lane is elected.
+// The simulator elects a lane from the middle, or the lowest lane if the kernel
+// reads the number of the elected lane.
 void row_elect(PtxOp *o, int k) {
   (void)k;
   op_has(o, "sync");
@@ -232,7 +232,7 @@ void row_active(PtxOp *o, int k) {
   op_result(o, op_intrin(o, IN_ACTIVE, 0, 0, 0, 0));
 }
 
-// Emits a report with a text for threads where p is false.
+// Emits a report, with the message `text`, for threads where p is false.
 static void report_unless(PtxOp *o, Ref p, const char *text) {
   uint32_t at = ir_text(o->b->cx, o->b->fn, text, strlen(text));
   ir_emit(o->b->cx, o->b->fn, (Ins){.op = OP_TRAP, .imm = at, .a = {p}});
@@ -242,14 +242,14 @@ void row_trap(PtxOp *o, int k) {
   report_unless(o, number(o, DT_BOOL, 0), k ? "brkpt" : "trap");
 }
 
-// Translates .check p, text.
+// Translates .check p, text, an instruction that calls.c creates.
 void row_check(PtxOp *o, int k) {
   (void)k;
   const PtxArg *text = op_arg(o, 1);
   report_unless(o, op_pred(o, op_arg(o, 0)), text->name);
 }
 
-// Translates .print text, values.
+// Translates .print text, values, an instruction that prints.c creates.
 void row_print(PtxOp *o, int k) {
   (void)k;
   PtxBuild *b = o->b;
@@ -265,7 +265,7 @@ void row_print(PtxOp *o, int k) {
   operands_emit(b->cx, b->fn, i, v, n, NULL, 0);
 }
 
-// Rejects a call, brx or wmma that calls.c did not replace.
+// Rejects a call, brx or wmma for which calls.c found no replacement.
 void row_call(PtxOp *o, int k) {
   (void)k;
   op_reject(o, "it has no text to replace it");

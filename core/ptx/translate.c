@@ -1,6 +1,6 @@
 // translate.c: the main part of a translation. Decides which registers become
-// values and which become variables, finds the parameter that each pointer
-// points into, and emits regions and lines.
+// values and which become variables, finds the parameter into whose memory each
+// pointer points, and emits regions and lines.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,8 +104,8 @@ static void split(Frame *fr) {
   b->at = NULL;
 }
 
-// Turns `W: try_wait p; @p bra D; bra W` into a wait. The try_wait must be the
-// only instruction of a block that repeats until p is true.
+// Turns the loop `W: try_wait p; @p bra D; bra W` into a wait. The try_wait
+// must be the only instruction of a block that repeats until p is true.
 static void waits(Frame *fr) {
   PtxBuild *b = fr->b;
   b->waits = NEW(b->cx, bool, b->m->ins.n + 1);
@@ -135,7 +135,7 @@ static void waits(Frame *fr) {
   }
 }
 
-// Finds the region and the position where each block is emitted.
+// Finds the region and the position in which each block is emitted.
 static void regions(Frame *fr) {
   uint32_t n = 1, open = 0, pos = 0;
   fr->parent = NEW(fr->b->cx, uint32_t, fr->shape.n + 1);
@@ -228,8 +228,8 @@ static void scan_use(Scan *s, const PtxArg *a) {
   if (a->kind == PTX_A_REG) scan_reg(s, a->value);
 }
 
-// Returns the pool of registers of `bits` bits with elements of type t; -1:
-// there are too many pools.
+// Returns the index of the group of registers (PtxPool) for registers of `bits`
+// bits with elements of type t; -1: there are too many groups.
 static int pool_of(PtxBuild *b, DType t, int bits) {
   for (int k = 0; k < b->pools; k++) {
     if (b->pool[k].type == t && b->pool[k].bits == bits) return k;
@@ -239,8 +239,8 @@ static int pool_of(PtxBuild *b, DType t, int bits) {
   return b->pools++;
 }
 
-// Assigns elements of a pool with elements of type t to the registers of an
-// operand.
+// Puts the registers of operand a into a group (PtxPool) with elements of type
+// t.
 static void give_home(PtxBuild *b, const PtxArg *a, DType t) {
   for (uint32_t k = 0; k < a->parts && a->kind == PTX_A_VECTOR; k++) {
     give_home(b, &b->m->args.p[a->part + k], t);
@@ -266,9 +266,9 @@ static void mark_loaded(PtxBuild *b, const PtxArg *a) {
   if (a->kind == PTX_A_REG) b->slot[a->value].loaded = true;
 }
 
-// Assigns pool elements to registers that instructions take without a
-// conversion. MMAs come first, because they know the element types, then
-// ldmatrix.
+// Assigns elements of register groups (PtxPool) to the registers that
+// instructions take without a conversion. MMAs come first, because they know
+// the element types, then ldmatrix.
 static void homes(PtxBuild *b) {
   pool_of(b, DT_U32, 32);
   pool_of(b, DT_U64, 64);
@@ -297,8 +297,9 @@ static void homes(PtxBuild *b) {
   }
 }
 
-// Finds the registers that can be values. Such a register has one unguarded
-// definition, which is emitted before all uses, in a region around them.
+// Finds the registers that can be values instead of variables. Such a register
+// has one unguarded definition, which is emitted before all uses, in a region
+// around them.
 static void scan(Frame *fr) {
   const PtxModule *m = fr->b->m;
   Scan s = {.fr = fr, .def = NEW(fr->b->cx, Def, fr->b->f->regs + 1)};
@@ -356,8 +357,8 @@ static void mark_early(const PtxBuild *b, const RegSet *s, const PtxArg *a) {
   b->slot[a->value].early = true;
 }
 
-// Adds the registers that a block defines to s. If `mark` is set, marks
-// registers that the block reads and that are not in s at that point.
+// Adds to s the registers that block x defines. If `mark` is set, marks
+// registers that x reads before they are in s.
 static void pass_block(Frame *fr, const Block *x, RegSet *s, bool mark) {
   const PtxBuild *b = fr->b;
   for (uint32_t i = x->first; i < x->first + x->n; i++) {
@@ -415,8 +416,8 @@ static int32_t join(int32_t a, int32_t b) {
   return MIXED;
 }
 
-// Returns the root (PtxSlot.root) of the sum of two values with the roots a and
-// b.
+// Combines roots: a root is the parameter into whose memory a value points
+// (PtxSlot.root). Returns the root of the sum of two values with roots a and b.
 static int32_t root_sum(int32_t a, int32_t b) {
   if (a == PLAIN) return b;
   if (b == PLAIN) return a;
@@ -429,7 +430,8 @@ static bool copies(const PtxIns *i) {
          strcmp(i->op, "cvt.u64.u32") == 0;
 }
 
-// Returns the root of the value that an instruction computes.
+// Returns the root (PtxSlot.root) of the value that an instruction computes:
+// the parameter into whose memory it points.
 static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   const PtxArg *a = &b->m->args.p[i->arg];
   if (i->args < 2) return PLAIN;
@@ -461,10 +463,10 @@ static int32_t root_result(const PtxBuild *b, const PtxIns *i) {
   return PLAIN;
 }
 
-// Returns the root of register r if the instruction writes it. Only 64-bit
-// registers hold addresses, because an address of shared memory is an offset.
-// The exception is the address of a tensor map that is a parameter, which a mov
-// may put into a register of 32 bits.
+// Returns the root (PtxSlot.root) of register r if instruction i writes r. Only
+// 64-bit registers hold addresses, because an address of shared memory is an
+// offset. The exception is the address of a tensor map that is a parameter. A
+// mov may put such an address into a register of 32 bits.
 static int32_t root_written(const PtxBuild *b, const PtxIns *i, uint32_t r) {
   PtxType own = b->m->regs.p[b->f->reg + r].type;
   if (own.kind == PTX_F || own.bits < 32) return PLAIN;
@@ -495,8 +497,8 @@ static void roots(PtxBuild *b) {
   }
 }
 
-// Marks registers that may point after the first byte of a tensor map that is
-// a parameter: results of sums, and their copies.
+// Marks registers that may point into a tensor map that is a parameter, after
+// its first byte. Such registers are results of sums, and copies of them.
 static void find_inside(PtxBuild *b) {
   for (bool changed = true; changed; ) {
     changed = false;
@@ -525,8 +527,8 @@ static bool reduces(const PtxBuild *b) {
   return false;
 }
 
-// Reports whether the function reads a special register with an address of
-// reserved shared memory.
+// Reports whether the function reads a special register that holds an address
+// of reserved shared memory.
 static bool names_reserved(const PtxBuild *b) {
   for (uint32_t k = 0; k < b->f->n_ins; k++) {
     const PtxIns *i = &b->m->ins.p[b->f->ins + k];
@@ -551,8 +553,8 @@ static bool carries(const PtxBuild *b) {
   return false;
 }
 
-// Reports whether variable k is in the shared memory of f: a variable of f, or
-// of the module.
+// Reports whether variable k is in the shared memory of f: it belongs to f, or
+// to the module.
 static bool in_shared(const PtxModule *m, const PtxFunc *f, size_t k) {
   if (m->vars.p[k].space != PTX_SHARED) return false;
   if (k >= f->var && k < f->var + f->vars) return true;
@@ -563,9 +565,10 @@ static bool in_shared(const PtxModule *m, const PtxFunc *f, size_t k) {
   return true;
 }
 
-// Assigns addresses to shared variables of f, from byte `at` on: to external
-// variables if `external` is true, otherwise to all others. Stores the offset
-// of variable k in at_of[k]. Returns the first byte after the last variable.
+// Assigns addresses to shared variables of f, from byte `at` on. With
+// `external`, these are the external variables, otherwise all others. Stores
+// the offset of variable k in at_of[k]. Returns the first byte after the last
+// variable.
 static int64_t lay_out(const PtxModule *m, const PtxFunc *f, bool external,
                        int64_t at, int64_t *at_of) {
   for (size_t k = 0; k < m->vars.n; k++) {
@@ -606,7 +609,7 @@ static void shared_memory(PtxBuild *b, int64_t dynamic) {
   b->fn->smem_bytes = bytes;
 }
 
-// Closes a region. Every IF of the IR gets an ELSE, because the simulator
+// Closes a region. Gives every IF of the IR an ELSE, because the simulator
 // relies on it.
 static void close_region(PtxBuild *b, bool has_else) {
   Fn *fn = b->fn;
@@ -615,9 +618,9 @@ static void close_region(PtxBuild *b, bool has_else) {
   ir_close(b->cx, fn);
 }
 
-// Clears the barriers in reserved shared memory: 5 words, for the tiles of 2,
-// 4, 8, 16 and 32 warps of cooperative groups. On a GPU, their initial contents
-// are unknown, and each warp clears its bit before it uses the bit.
+// Clears the barriers in reserved shared memory: 5 words, for the cooperative
+// groups of 2, 4, 8, 16 and 32 warps. On a GPU, their initial contents are
+// unknown, and each warp clears its bit before it uses the bit.
 static void clear_reserved(PtxBuild *b) {
   if (b->reserved < 0) return;
   Ctx *cx = b->cx;
@@ -638,7 +641,7 @@ static void clear_reserved(PtxBuild *b) {
   ir_emit(cx, fn, (Ins){.op = OP_BAR});
 }
 
-// Names an argument's memory after its parameter or variable.
+// Names the memory object of p after its parameter or variable.
 static void name_object(PtxBuild *b, const PtxBound *p) {
   const char *name = p->var ? b->m->vars.p[p->var - 1].name : NULL;
   for (uint32_t k = 0; k < b->f->params; k++) {
@@ -675,7 +678,7 @@ static DType slot_type(const PtxBuild *b, uint32_t reg) {
   return op_dtype(t);
 }
 
-// Returns an undefined value for a register that no instruction wrote.
+// Returns an undefined value for register r, which no instruction wrote.
 static Ref no_value(PtxBuild *b, DType t, const PtxReg *r) {
   const char *name = r->number < 0 ? r->name
     : arena_printf(b->cx, &b->cx->scratch, "%s%d", r->name, (int)r->number);
@@ -718,8 +721,8 @@ static void variables(PtxBuild *b) {
 
 // ---- instructions ----
 
-// A type among the modifiers, with the type of a register and the type of the
-// register's elements.
+// A type among the modifiers, and the corresponding types of a register (kind,
+// bits) and of the register's elements (elem).
 typedef struct TypeName {
   const char *name;
   uint8_t kind;   // PtxKind
@@ -790,8 +793,9 @@ static void line_of(PtxBuild *b, const PtxIns *i, const char *file) {
   ir_at(b->cx, b->fn, file, i->line);
 }
 
-// Records that the instructions of the IR from `from` on order memory more
-// weakly than an instruction of PTX with .sc or .volatile.
+// Handles an instruction of PTX with .sc or .volatile. Records that the IR
+// instructions from `from` on, into which it was translated, order memory more
+// weakly.
 static void note_order(PtxBuild *b, const PtxRow *row, const char *op,
                        Ref from) {
   if (row->fidelity != FI_WEAKER) return;
@@ -805,8 +809,8 @@ static void note_order(PtxBuild *b, const PtxRow *row, const char *op,
   }
 }
 
-// Rejects an instruction that the module's target lacks, according to the
-// requirements of the IR instructions from `from` on.
+// Rejects instruction i if the module's target lacks it. The IR instructions
+// from `from` on, into which i was translated, determine what it needs.
 static void check_target(PtxBuild *b, const PtxIns *i, Ref from) {
   int sm = atoi(b->m->target + strlen("sm_"));
   for (Ref r = from; r < b->fn->ins.n; r++) {
@@ -853,8 +857,8 @@ static Ref condition(Frame *fr, const ShapeItem *it) {
   return op_pred(&o, &a);
 }
 
-// Opens the region of an item. next: the variable with the next block of a
-// dispatch loop.
+// Opens the region of an item. `next` is the variable that holds the next block
+// of a dispatch loop.
 static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
   Ctx *cx = fr->b->cx;
   Fn *fn = fr->b->fn;
@@ -868,8 +872,8 @@ static void open_region(Frame *fr, const ShapeItem *it, Ref next) {
     i.a[0] = ir_op2(cx, fn, OP_EQ, now, ir_int(cx, fn, DT_I32, it->b));
   }
   ir_open(cx, fn, i);
-  // Forget the last wait: in a loop, a load of the next iteration may follow
-  // it.
+  // Forget the last wait for tcgen05.ld: in a loop, a load of the next
+  // iteration may follow the wait.
   if (it->kind == SHAPE_LOOP) fr->b->waited = 0;
 }
 
@@ -886,7 +890,7 @@ static void break_out(Frame *fr, const ShapeItem *it) {
   ir_emit(fr->b->cx, fn, (Ins){.op = OP_BREAKIF, .a = {p}, .imm = all});
 }
 
-// Sets the variable with the next block of a dispatch loop.
+// Sets `next`, the variable that holds the next block of a dispatch loop.
 static void set_next(Frame *fr, const ShapeItem *it, Ref next) {
   Ctx *cx = fr->b->cx;
   Fn *fn = fr->b->fn;
@@ -943,7 +947,7 @@ static void emit(Frame *fr, const char *file) {
   }
 }
 
-// Checks the block and the cluster of the launch against the directives of f.
+// Checks the launch's block and cluster against the directives of entry f.
 static void check_launch(Ctx *cx, const Fn *fn, const PtxFunc *f) {
   const int32_t *b = fn->block, *c = fn->cluster;
   const uint32_t *most = f->maxntid, *own = f->reqnctapercluster;
@@ -1003,7 +1007,7 @@ static void use_variable(Ctx *cx, const PtxModule *m, int64_t k, bool *seen,
   vec_push(cx, *used, (uint32_t)k);
 }
 
-// Returns the index of the module's variable of that name, or -1.
+// Returns the index of the module's variable called `name`, or -1.
 static int64_t variable_named(const PtxModule *m, const char *name) {
   for (size_t k = 0; k < m->vars.n; k++) {
     const PtxVar *v = &m->vars.p[k];
@@ -1025,7 +1029,7 @@ int64_t ptx_function(const PtxModule *m, const char *name) {
   return 0;
 }
 
-// Adds the variables whose addresses are in the initial value of variable v.
+// Adds to `used` the variables whose addresses are in the initial value of v.
 static void follow_addresses(Ctx *cx, const PtxModule *m, const PtxVar *v,
                              bool *seen, PtxVars *used) {
   for (uint32_t q = 0; q < v->inits; q++) {

@@ -6,12 +6,12 @@
 #include "ir/ir.h"
 #include "ptx/module.h"
 
-// The value that a launch passes for a parameter, or for the part of a
-// parameter that starts at `offset`.
+// The value that a launch passes for a parameter, or for a part of a parameter.
+// The part starts at byte `offset`.
 typedef struct PtxBound {
   uint32_t offset;  // bytes from the start of the first parameter
-  // for a variable of the module (in mem) instead of a parameter: 1 + its index
-  // in PtxModule.vars; otherwise 0
+  // 1 + the index in PtxModule.vars, if `mem` is the memory of a variable of
+  // the module and not of a parameter; otherwise 0
   uint32_t var;
   Ref mem;          // GMEM object of a pointer or a tensor map; otherwise 0
   const TensorMap *map;  // the tensor map, or NULL
@@ -30,26 +30,26 @@ enum {
   PTX_STORE_ONCE = 4,
   PTX_ALLOC_FENCED = 8,  // each tcgen05.alloc is followed by a
                          // fence.proxy.async
-  // a use of a register that tcgen05.ld writes waits for the load, as in code
-  // of ptxas
+  // each use of a register that tcgen05.ld writes first waits for the load, as
+  // in code that ptxas generates
   PTX_LOADS_ORDERED = 16,
   PTX_SETMAXNREG_ALIKE = 32,  // sets Fn.setmaxnreg_alike
 };
 
-// Appends the body of entry f to fn, which is being traced. smem is the number
-// of bytes of dynamic shared memory; flags: PTX_LINES and others. Fails with
-// ERR_PTX, whose message names the line, or with ERR_ARG for parameters that do
-// not fit.
+// Appends the body of entry f to fn, which is being traced. `smem` is the
+// number of bytes of dynamic shared memory. `flags` is PTX_LINES and others.
+// Fails with ERR_PTX, whose message names the line, or with ERR_ARG for
+// parameters that do not fit.
 void ptx_translate(Ctx *cx, Fn *fn, const PtxModule *m, const PtxFunc *f,
                    const PtxBound *bound, size_t n, int64_t smem,
                    const char *file, unsigned flags);
 
 // Returns the reason why an opcode is rejected because of its name or a
-// modifier. Returns NULL if the opcode is accepted. A translation may still
-// reject the instruction because of its operands.
+// modifier, or NULL if the opcode is accepted. A translation may still reject
+// the instruction because of its operands.
 const char *ptx_rejects(Ctx *cx, const char *op);
-// Returns f with each call replaced by the text of the called function: f
-// itself if nothing is to be replaced, otherwise a copy, which is made only
+// Returns f with each call replaced by the text of the called function. This is
+// f itself if there is nothing to replace, otherwise a copy, which is made only
 // once. Errors: ERR_PTX for calls that cannot be replaced.
 const PtxFunc *ptx_whole(Ctx *cx, PtxModule *m, const PtxFunc *f);
 
@@ -67,9 +67,9 @@ void ptx_variables(Ctx *cx, const PtxModule *m, const PtxFunc *f,
 // entry whose name ends in `name`. Errors: ERR_PTX, listing the entries.
 const PtxFunc *ptx_entry(Ctx *cx, const PtxModule *m, const char *name);
 
-// ptx_function returns the address of the function called `name`, or 0 if the
-// module has no such function with a body. ptx_function_at returns the index of
-// the function at an address.
+// ptx_function returns a number that represents the address of the function
+// called `name`, or 0 if the module has no such function with a body.
+// ptx_function_at returns the index of the function at such an address.
 int64_t ptx_function(const PtxModule *m, const char *name);
 static inline size_t ptx_function_at(int64_t address) {
   return (size_t)(address & INT32_MAX) / 16 - 1;

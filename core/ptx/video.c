@@ -35,7 +35,8 @@ static Ref lane_result(PtxOp *o, VideoOp v, Ref a, Ref b) {
   return a;
 }
 
-// Translates v...2 and v...4. k: VideoOp, and VIDEO_BYTES for four bytes.
+// Translates v...2 and v...4, such as vadd2 and vadd4. k: VideoOp, and
+// VIDEO_BYTES for four bytes.
 void row_video(PtxOp *o, int k) {
   VideoOp v = (VideoOp)(k & ~VIDEO_BYTES);
   int lanes = k & VIDEO_BYTES ? 4 : 2, bits = 32 / lanes;

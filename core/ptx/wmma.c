@@ -1,12 +1,13 @@
-// wmma.c: wmma instructions as loads, stores and mma instructions. The PTX ISA
-// leaves the layout of wmma's fragments open. Here the fragments have the
-// layout of the fragments of one or two mma instructions with the same K.
+// wmma.c: translates wmma instructions to loads, stores and mma instructions.
+// The PTX ISA does not specify the layout of wmma's fragments. Here the
+// fragments have the layout of the fragments of one or two mma instructions
+// with the same K.
 #include <string.h>
 
 #include "ptx/calls.h"
 
-// type: element type of A and B. rows, k: extents of A in the mma instruction.
-// bits: width of an element.
+// The mma instruction for A and B of element type `type`. `rows` and `k` are
+// the extents of A. `bits` is the width of an element.
 typedef struct Kind {
   const char *type;
   int rows, k, bits;
@@ -18,9 +19,9 @@ static const Kind kinds[] = {
   {"u4", 8, 32, 4}, {"b1", 8, 128, 1}};
 
 // The extents of a wmma. An mma instruction has at least as many rows as
-// columns: m8n32k16 is `turned`, the product of the transposed matrices. rows,
-// columns: number of mma instructions that cover the result along each mode.
-// The result of an mma instruction has 8 columns.
+// columns. Therefore m8n32k16 is `turned`: computed as the product of the
+// transposed matrices. rows, columns: number of mma instructions that cover the
+// result along each mode. The result of an mma instruction has 8 columns.
 typedef struct Extents {
   int m, n, k;
   bool turned;
@@ -28,10 +29,10 @@ typedef struct Extents {
   int rows, columns;
 } Extents;
 
-// A fragment in memory. Element h of register r in lane 4 g + t is the element
-// in row g + row(r) and column t * w + column(r) + h of the matrix, where w is
-// 2 for C and D, otherwise `each`. place_of returns row(r) and column(r). For
-// B, rows and columns are exchanged.
+// A fragment in memory. Element h of register r in lane 4 g + t is in row g +
+// row(r) of the matrix. Its column is t * w + column(r) + h, where w is 2 for C
+// and D, otherwise `each`. place_of returns row(r) and column(r). For B, rows
+// and columns are exchanged.
 typedef struct Fragment {
   PtxCopy *x;
   char part;            // operand of the mma instruction: 'a', 'b', 'c' or 'd'
@@ -79,7 +80,8 @@ static Extents shape_of_op(PtxCopy *x, const char *op) {
   reject(x, "this shape");
 }
 
-// Returns the kind of A and B for a type and a shape.
+// Returns the mma instruction (Kind) for elements of A and B of a type and a
+// shape.
 static const Kind *kind_of(PtxCopy *x, const char *type, const Extents *s) {
   for (size_t q = 0; q < sizeof kinds / sizeof *kinds; q++) {
     const Kind *k = &kinds[q];
@@ -93,7 +95,8 @@ static PtxArg integer(int64_t v) {
   return (PtxArg){.kind = PTX_A_INT, .value = v};
 }
 
-// Appends op r, a, b with a new register r of type t.
+// Appends the instruction `op r, a, b`, where r is a new register of type t.
+// Returns r.
 static PtxArg compute(PtxCopy *x, const char *op, PtxType t, PtxArg a,
                       PtxArg b) {
   PtxArg r = copy_register(x, t);
@@ -105,7 +108,7 @@ static PtxArg compute(PtxCopy *x, const char *op, PtxType t, PtxArg a,
 static const PtxType b16 = {PTX_B, 1, 16}, b32 = {PTX_B, 1, 32},
                      b64 = {PTX_B, 1, 64};
 
-// Returns a register with the number of bytes of `elements` elements.
+// Returns a register that holds the number of bytes of `elements` elements.
 static PtxArg bytes_of(const Fragment *f, PtxArg elements) {
   PtxArg bits = compute(f->x, "mul.lo.u32", b32, elements, integer(f->bits));
   return compute(f->x, "shr.u32", b32, bits, integer(3));
@@ -114,7 +117,8 @@ static PtxArg bytes_of(const Fragment *f, PtxArg elements) {
 // Returns how many elements of `bits` bits a register holds.
 static int elements_in(int bits) { return bits > 32 ? 1 : 32 / bits; }
 
-// Returns how many registers hold 8 rows of A or 8 columns of B, where K is k.
+// Returns how many registers hold 8 rows of A, or 8 columns of B, with extent k
+// along K.
 static int registers_of_8(int k, int bits) {
   return k / (4 * elements_in(bits));
 }
@@ -127,7 +131,8 @@ static PtxArg vector_of(PtxCopy *x, const PtxArg *part, int n) {
   return all;
 }
 
-// Returns the row of register r, and stores its column in *column.
+// Returns the row of register r of a fragment, and stores its column in
+// *column.
 static int place_of(const Fragment *f, int r, int *column) {
   int own = f->part == 'a' || f->part == 'b'
             ? registers_of_8(f->shape.k, f->bits) : 0;
@@ -154,7 +159,7 @@ static PtxArg behind(PtxCopy *x, PtxArg at, PtxArg by) {
   return compute(x, "add.s64", b64, at, longer);
 }
 
-// Finds the address of the lane's first element.
+// Emits the computation of the address of the lane's first element.
 static void open_fragment(Fragment *f, PtxArg stride) {
   PtxCopy *x = f->x;
   const PtxArg *base = &x->m->args.p[f->place.part];
@@ -176,8 +181,8 @@ static void open_fragment(Fragment *f, PtxArg stride) {
   f->base = behind(x, at, compute(x, "add.u32", b32, row, column));
 }
 
-// Returns the address of an element at a distance from the lane's first
-// element.
+// Returns the address of the element that is `row` rows and `column` columns
+// after the lane's first element.
 static PtxArg element_at(Fragment *f, int row, int column) {
   PtxCopy *x = f->x;
   int rows = f->along ? row : column, columns = f->along ? column : row;
@@ -198,7 +203,8 @@ static const char *access(const Fragment *f, const char *how, int bits) {
                       bits);
 }
 
-// Loads the four bytes of a register that are not adjacent in memory.
+// Loads a register of a fragment byte by byte, because its four bytes are not
+// adjacent in memory.
 static void load_bytes(Fragment *f, int row, int column, PtxArg reg) {
   PtxCopy *x = f->x;
   PtxArg all = integer(0);
@@ -213,7 +219,8 @@ static void load_bytes(Fragment *f, int row, int column, PtxArg reg) {
   copy_push(x, "mov.b32", set, 2);
 }
 
-// Loads or stores register r of a fragment whose registers hold n elements.
+// Loads or stores register r of a fragment. The register holds f->each
+// elements.
 static void transfer(Fragment *f, int r, PtxArg reg, bool store) {
   PtxCopy *x = f->x;
   int column, row = place_of(f, r, &column), n = f->each;
@@ -244,14 +251,15 @@ static void transfer(Fragment *f, int r, PtxArg reg, bool store) {
 // Returns the last word of an opcode, its type.
 static const char *type_of(const char *op) { return strrchr(op, '.') + 1; }
 
-// Returns the extent of a matrix along the axis whose elements are adjacent.
+// Returns the extent of a matrix along the axis whose elements are adjacent in
+// memory.
 static int adjacent(char part, bool row, const Extents *s) {
   if (part == 'a') return row ? s->k : s->m;
   if (part == 'b') return row ? s->n : s->k;
   return row ? s->n : s->m;
 }
 
-// Translates wmma.load and wmma.store. a: the operands.
+// Translates wmma.load and wmma.store. `a` has the operands.
 static void move_fragment(PtxCopy *x, const PtxArg *a, uint32_t n, char part,
                           bool store) {
   const char *op = x->b.at->op, *type = type_of(op);
@@ -302,8 +310,8 @@ typedef struct Types {
   const char *d, *ab, *c;
 } Types;
 
-// Reads the types that follow the shape in an opcode: of D and C for f16,
-// otherwise of D, A, B and C.
+// Reads the types that follow the shape in an opcode. For f16, these are the
+// types of D and C, otherwise of D, A, B and C.
 static Types types_of(PtxCopy *x, const char *op) {
   static const char *const names[] = {"f16", "bf16", "tf32", "f32", "f64",
     "s8", "u8", "s4", "u4", "b1", "s32"};
@@ -321,8 +329,8 @@ static Types types_of(PtxCopy *x, const char *op) {
   return (Types){found[0], found[1], found[3]};
 }
 
-// Returns f32 registers in place of the list a of n pairs of f16. fill: copies
-// the values of a to these registers.
+// Returns f32 registers that replace `a`, a list of n pairs of f16. With
+// `fill`, copies the values of a to these registers.
 static PtxArg widened(PtxCopy *x, const PtxArg *a, int n, bool fill) {
   const PtxType f32 = {PTX_F, 1, 32};
   PtxArg part[8];
@@ -341,7 +349,7 @@ static PtxArg widened(PtxCopy *x, const PtxArg *a, int n, bool fill) {
   return all;
 }
 
-// Rounds registers of f32 to the list d of n pairs of f16.
+// Rounds f32 registers to f16, and writes them to d, a list of n pairs of f16.
 static void narrow(PtxCopy *x, const PtxArg *d, int n, const PtxArg *from) {
   for (int q = 0; q < n; q++) {
     const PtxArg *low = &x->m->args.p[from->part + 2 * (uint32_t)q];
@@ -351,8 +359,8 @@ static void narrow(PtxCopy *x, const PtxArg *d, int n, const PtxArg *from) {
   }
 }
 
-// Emits the mma instructions of a product. r: D, A, B and C in the order of the
-// mma instruction, with n[q] registers for each part.
+// Emits the mma instructions of a product. r has D, A, B and C in the order of
+// the mma instruction, with n[q] registers in each operand.
 static void multiply_tiles(PtxCopy *x, const Extents *s, const char *name,
                            const PtxArg *r, const int *n) {
   int tiles = s->rows * s->columns;

@@ -1,6 +1,6 @@
 // Executes instructions with raw pointers. The decoder makes one copy of such
 // an instruction for each memory object. Each lane executes the copy for the
-// object that contains its address.
+// object that contains the lane's address.
 #include "sim/addressed.h"
 
 static int64_t base_of(const SimWarp *w, const SimAddressed *m, int l) {
@@ -26,8 +26,8 @@ static bool is_known(const SimAddressed *m, int64_t address) {
   return false;
 }
 
-// Reports whether an address that was computed from address `base` may be in
-// object k: `base` is in object k or in no memory object.
+// Reports whether an address that was computed from `base` may be in object k.
+// This is the case if `base` is in object k, or in no object at all.
 static bool leads_to(const SimAddressed *m, int k, int64_t base) {
   return raw_pointer_in(m->piece[k], (uint64_t)base) || !is_known(m, base);
 }
@@ -38,8 +38,8 @@ uint32_t addressed_lanes(SimWarp *w, const SimAddressed *m, int k,
   uint32_t in = 0;
   for (uint32_t rest = left; rest; rest &= rest - 1) {
     int l = __builtin_ctz(rest);
-    // The last copy of the instruction (number n) is for lanes that access no
-    // memory.
+    // The last copy of the instruction (number n) is for lanes with a false
+    // predicate.
     if (k == m->n) {
       at[l] = 0;
       in |= (uint32_t)!acts(w, m, l) << l;

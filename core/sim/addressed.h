@@ -10,8 +10,8 @@
 // addressed_one returns the copy of instruction i that all active lanes
 // execute, and writes their offsets to the slot of this copy. It returns i if i
 // has no raw pointers, or if the lanes access several objects. addressed_next
-// does the same for the instruction that w executes next. addressed_wild
-// reports a fault of the lanes in `lanes`, whose addresses are in no object.
+// does the same for w's next instruction. addressed_wild reports a fault of the
+// lanes in `lanes`, whose addresses are in no object.
 uint32_t addressed_lanes(SimWarp *w, const SimAddressed *m, int k,
                          uint32_t left);
 const SimIns *addressed_one(SimWarp *w, const SimIns *i);

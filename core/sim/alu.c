@@ -55,8 +55,8 @@ static uint64_t narrow_nan(DType to, uint64_t a) {
 static uint64_t convert_nan(DType from, DType to, uint64_t a, double x) {
   if (from == DT_F64 && (to == DT_F32 || to == DT_F16))
     return narrow_nan(to, a);
-  // A NaN is converted to types below f32, except bf16, through f32. There it
-  // becomes 7fffffff.
+  // A conversion of a NaN to a type below f32, except bf16, goes through f32,
+  // where the NaN becomes 7fffffff.
   bool by_f32 = to == DT_F64 && from != DT_F32 && from != DT_BF16;
   return by_f32 ? 0x7fffffffe0000000u : dtype_from_double(to, x);
 }
@@ -133,8 +133,8 @@ static inline float result(float x) {
 }
 
 // least and most return the minimum and the maximum, like eval_scalar. If one
-// operand is a NaN, they return the other. -0 is less than +0: if the operands
-// compare equal, their bits differ at most in the sign of a zero.
+// operand is a NaN, they return the other one. -0 is less than +0: if the
+// operands compare equal, their bits differ at most in the sign of a zero.
 static inline float least(float a, float b) {
   float x = a < b ? a : b;
   x = b == b ? x : a;
@@ -146,8 +146,8 @@ static inline float most(float a, float b) {
   return a == b ? bits_float(float_bits(a) & float_bits(b)) : x;
 }
 
-// Returns the result x of an operation, or its second operand b if b is a NaN.
-// If both operands are NaNs, the hardware returns the second operand.
+// Returns x, the result of an operation, or the second operand b if b is a NaN.
+// The hardware also returns the second operand if both operands are NaNs.
 static inline double second(double x, double b) { return b == b ? x : b + b; }
 
 #define KEY(op, cls) ((op) * 8 + (cls))

@@ -1,13 +1,14 @@
 // Asynchronous operations: bulk copies, st.async, and arrivals of cp.async at
-// an mbarrier. A thread starts an operation, and an agent completes it as late
-// as the program allows. An operation that ends at an mbarrier completes at a
-// random time, or when a thread waits for it and no other thread can run. An
-// operation in a bulk group completes when its thread waits for the group.
+// an mbarrier. A thread starts an operation, which completes as late as the
+// program allows. An operation that ends at an mbarrier completes at a random
+// time, or when a thread waits for it and no other thread can run. An operation
+// in a bulk group completes when its thread waits for the group.
 //
 // Until the operation completes, its destination is marked as pending in the
-// shadow memory. The source is read by an actor, whose epoch only threads that
-// wait for the operation acquire. Thus a write to the source that does not
-// happen after such a wait is reported as a race.
+// shadow memory. An actor (a vector-clock entry that is not a warp) reads the
+// source. Only threads that wait for the operation acquire the actor's epoch.
+// Thus a write to the source that does not happen after such a wait is reported
+// as a race.
 #include "sim/async.h"
 #include "sim/mbar.h"
 
@@ -79,8 +80,8 @@ static Access access_of(const SimAsync *a, const SimMem *m, uint32_t bytes) {
                   .agent = !a->generic};
 }
 
-// actor_of returns the actor that reads the sources. epoch_of returns the epoch
-// that threads acquire from the completed operation.
+// actor_of returns the actor (vector-clock entry) that reads the sources.
+// epoch_of returns the actor's epoch for threads that wait for the operation.
 static int actor_of(const SimAsync *a) {
   return a->mbar ? simmbar_actor(a->w->cluster, a->mbar) : a->actor;
 }
@@ -150,7 +151,8 @@ static void fetch(SimAsync *a) {
   a->fetched = true;
 }
 
-// Announces that `actor` wrote the destination of operation a in `epoch`.
+// Tells the checks that operation a wrote its destination, as `actor` in
+// `epoch`.
 static void settle(SimAsync *a, int actor, uint32_t epoch) {
   SimCluster *c = a->w->cluster;
   for (size_t k = 0; k < a->nspan; k++)
@@ -178,7 +180,7 @@ void simasync_land(SimCluster *c, size_t k) {
   simmbar_complete(c, b, bytes);
 }
 
-// Reports whether a warp waits at the mbarrier that operation a completes at.
+// Reports whether a warp waits at the mbarrier of operation a.
 static bool awaited(const SimCluster *c, const SimAsync *a) {
   for (int k = 0; k < c->prog->nall; k++)
     if ((c->warp[k].state == SW_MBAR || c->warp[k].polling) &&
@@ -196,9 +198,9 @@ size_t simasync_first(const SimCluster *c, size_t k) {
   return k;
 }
 
-// Completes a random operation that ends at an mbarrier. wanted: considers only
-// operations for which a thread waits. Returns false if there is no such
-// operation.
+// Completes a random operation that ends at an mbarrier. With `wanted`,
+// considers only operations for which a thread waits. Returns false if there is
+// no such operation.
 static bool land_any(SimCluster *c, bool wanted) {
   size_t n = 0, pick = 0;
   for (size_t k = 0; k < c->agents.n; k++) {
@@ -232,8 +234,8 @@ void simasync_commit(SimWarp *w) {
   for (int l = 0; l < LANES; l++) w->agents.groups[l] += w->active >> l & 1;
 }
 
-// Makes the load `a` read its tensor map now, because the thread that started
-// the load waited for a later bulk group. The load still completes at an
+// Makes load `a` read its tensor map now, because the thread that started the
+// load waited for a later bulk group. The load itself completes at its
 // mbarrier.
 static void drain(SimAsync *a) {
   if (!a->drained) a->run(a, ASYNC_DRAIN);

@@ -31,15 +31,14 @@ struct SimAsync {
                  // mbarrier
   bool open;               // whether no bulk group contains the operation yet
   bool fetched;            // whether the sources have been read
-  // whether the operation uses the generic proxy, not the async proxy; set
-  // before its accesses are declared
+  // whether the operation uses the generic proxy, not the async proxy; must be
+  // set before simasync_reads and simasync_writes
   bool generic;
-  // mapped: the operation uses a tensor map in memory. drained: after the
-  // operation started, its thread committed a bulk group and waited for this
-  // group.
+  // mapped: the operation uses a tensor map in memory. drained: the operation's
+  // thread has since committed a bulk group and waited for it.
   bool mapped, drained;
   uint32_t group;
-  int actor;  // actor (hb_cluster.c) that reads the sources
+  int actor;  // actor (vector-clock entry, hb_cluster.c) that reads the sources
   uint32_t epoch;
   // Operations that end at an mbarrier: position in the order in which the
   // warp's operations must complete; 0: no such order.
@@ -56,10 +55,10 @@ struct SimAsync {
   uint32_t bytes, phase;
   SimRun *run;
   void *data;
-  // Operations that end at an mbarrier: index in the event log of the start.
+  // Operations that end at an mbarrier: index of their start in the event log.
   size_t tape;
-  // Operations that end at an mbarrier: epochs of the turn actors (mbar.h) that
-  // the thread had acquired when it started the operation.
+  // Operations that end at an mbarrier: what the thread had acquired from turn
+  // actors (mbar.h) when it started the operation.
   uint32_t *turns;
   // ranges of shared memory that are pending until the operation completes
   SimSpan *span;
@@ -68,15 +67,14 @@ struct SimAsync {
 
 // Starts an operation by one lane of warp w at instruction i, with `data`
 // zeroed bytes at a->data. Returns NULL if memory is exhausted. If threads wait
-// for groups of the operation's agent (agent_groups), the operation completes
-// with its group. The operation's epoch is then `agents.issued` of w. Otherwise
-// the operation completes a->bytes bytes at a->mbar; the caller sets both
-// fields after this call.
+// for groups of such operations (agent_groups), the operation completes with
+// its group. The operation's epoch is then `agents.issued` of w. Otherwise the
+// operation completes a->bytes bytes at a->mbar; the caller sets both fields
+// after this call.
 SimAsync *simasync_start(SimWarp *w, const SimIns *i, int lane, SimRun *run,
                          size_t data);
 // Declare that the operation reads or writes `bytes` bytes at address addr of
-// the cluster's shared memory. An invalid access is reported as an access to
-// object m.
+// the cluster's shared memory. Faults name object m.
 void simasync_reads(SimAsync *a, const SimMem *m, uint32_t addr,
                     uint32_t bytes);
 void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
@@ -87,10 +85,10 @@ void simasync_writes(SimAsync *a, const SimMem *m, uint32_t addr,
 void simasync_reads_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_writes_global(SimAsync *a, const SimMem *m, int64_t at, int n);
 void simasync_wrote_global(SimAsync *a, const SimMem *m, int64_t at, int n);
-// simasync_commit puts those operations of the active lanes that are in no
-// group into a new group. simasync_wait completes all groups of the active
-// lanes except their last `pending` groups. With `read`, simasync_wait only
-// waits until the sources of the groups have been read.
+// simasync_commit puts the active lanes' operations that are in no group yet
+// into a new group. simasync_wait completes all groups of the active lanes
+// except their last `pending` groups. With `read`, simasync_wait only waits
+// until the sources of the groups have been read.
 void simasync_commit(SimWarp *w);
 void simasync_wait(SimWarp *w, uint32_t pending, bool read);
 
@@ -105,8 +103,8 @@ void simasync_chance(SimCluster *c);  // may complete a random operation
 bool simasync_press(SimCluster *c);
 // Completes operation k in the cluster's list.
 void simasync_land(SimCluster *c, size_t k);
-// Returns the index of the operation that must complete before operation k
-// completes, or k if no earlier operation must.
+// Returns the index of the operation that must complete before operation k, or
+// k.
 size_t simasync_first(const SimCluster *c, size_t k);
 void simasync_end(SimCluster *c);     // called after all warps have exited
 void simasync_reset(SimCluster *c);

@@ -44,15 +44,15 @@ void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
   w->cluster->stop = true;
 }
 
-// Reports whether some lane of w happens after warp u's arrival in epoch clk.
-// u: number of the warp in w's CTA.
+// Reports whether warp u's arrival in epoch clk happens before some lane of w.
+// `u` is the number of the warp in w's CTA.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   return w->cluster->hooks->before_some(w, o->id, o->valid, clk);
 }
 
 // Checks that the arrivals of the previous round happen before w's arrival.
-// Otherwise another schedule could count w's arrival in the previous round.
+// Otherwise another schedule could count w's arrival in that round.
 static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
   if (b->knows >> w->in & 1) return;
   for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
@@ -221,15 +221,15 @@ static void misallot(SimWarp *w, const SimIns *i, uint32_t src2,
   f->registers.theirs = theirs ? (int)theirs->imm : 0;
 }
 
-// Reports whether another warp's setmaxnreg `last` counts as the same as i.
+// Reports whether setmaxnreg `last` of another warp counts as the same as i.
 static bool is_same(const SimWarp *w, const SimIns *last, const SimIns *i) {
   if (last == i) return true;
   return w->cluster->prog->fn->setmaxnreg_alike && last->imm == i->imm &&
          last->flags == i->flags;
 }
 
-// Checks w's warpgroup before w executes setmaxnreg i. All its warps must
-// execute i, and each must have executed the previous setmaxnreg before.
+// Checks that all warps of w's warpgroup execute setmaxnreg i: none may execute
+// another one instead, and each must have executed the previous one before.
 // Returns false after reporting misuse.
 static bool comes_along(SimWarp *w, const SimIns *i) {
   SimWarp *first = w - w->in % 4;
@@ -285,8 +285,8 @@ bool simbarrier_registers(SimWarp *w, const SimIns *i) {
   return true;
 }
 
-// Reports warps that exited without a setmaxnreg that other warps of their
-// warpgroup executed.
+// Reports warps that exited without executing a setmaxnreg that other warps of
+// their warpgroup executed.
 void simbarrier_allotments(SimCluster *c) {
   for (int k = 0; k < c->prog->nall; k++) {
     SimWarp *w = &c->warp[k];

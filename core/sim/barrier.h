@@ -16,14 +16,14 @@ void simbarrier_exited(SimCluster *c);
 bool simbarrier_registers(SimWarp *w, const SimIns *i);
 void simbarrier_arrive(SimWarp *w, const SimIns *i, int64_t id,
                        int64_t threads, bool wait);
-// Reports misuse `how` of barrier `id`. SimFault.barrier describes n and
-// others.
+// Reports misuse `how` of barrier `id`. For n and others, see SimFault.barrier.
 void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
                        SimMisuse how, int64_t id, int64_t n, int64_t others);
 // Begins a new round of barrier b.
 void simbarrier_forget(const SimCluster *c, SimBar *b);
-// Report, after all warps exited, incomplete rounds of barriers (left), and
-// warps without a setmaxnreg that their warpgroup executed (allotments).
+// Called after all warps exited. simbarrier_left reports barriers with
+// incomplete rounds. simbarrier_allotments reports warps without a setmaxnreg
+// that their warpgroup executed.
 void simbarrier_left(SimCluster *c);
 void simbarrier_allotments(SimCluster *c);
 

@@ -1,7 +1,7 @@
-// Bulk copies (TMA). A lane starts a copy, and an agent executes it. Boxes of a
-// tensor map are copied row by row. Elements outside the tensor are read as
-// zeros and are not written. In shared memory, bytes are swizzled as the tensor
-// map states.
+// Bulk copies (TMA). A lane starts a copy, which executes asynchronously. Boxes
+// of a tensor map are copied row by row. Elements outside the tensor are read
+// as zeros and are not written. In shared memory, bytes are swizzled as the
+// tensor map states.
 #include "ir/eval.h"
 #include "sim/async.h"
 #include "sim/cluster.h"
@@ -15,7 +15,7 @@
 typedef struct Copy {
   const SimBulk *b;
   SimMapped m;
-  // offset in the cluster's shared memory of the box or the bytes
+  // offset of the box, or of the bytes, in the cluster's shared memory
   uint32_t shared;
   // BULKSEND: offset of the destination in the cluster's shared memory
   uint32_t to;
@@ -28,10 +28,10 @@ static uint8_t *bytes_of(Copy *k) { return (uint8_t *)(k + 1); }
 
 // ---- boxes ----
 
-// A run of elements of a box along mode 0; all values are in bytes. at: offset
-// of the run in the box. skip: offset in the run of the first byte that is
-// inside the tensor. n: number of bytes inside the tensor. global: offset in
-// global memory of the first byte inside the tensor.
+// A run of elements of a box along mode 0. All values are in bytes. `at` is the
+// offset of the run in the box. `skip` is the offset in the run of the first
+// byte that is inside the tensor. `n` is the number of bytes inside the tensor.
+// `global` is the offset in global memory of the first byte inside the tensor.
 typedef struct Run {
   int64_t at, skip, n, global;
 } Run;
@@ -39,7 +39,8 @@ typedef struct Run {
 // Returns the number of bytes of n elements.
 static int64_t size_of(const Copy *k, int64_t n) { return n * k->m.bits / 8; }
 
-// Returns coordinate i >= 1 of the box's run *r. Divides *r by mode i's extent.
+// Returns the coordinate of run *r of the box in mode i >= 1. Divides *r by the
+// extent of mode i, for the next mode.
 static int64_t coordinate(const Copy *k, int i, int64_t *r) {
   const TensorMap *m = &k->m.map;
   if (k->b->flags & BKF_ROWS) return k->at[1 + *r];
@@ -99,8 +100,8 @@ static Run run_of(const Copy *k, int64_t r) {
   return (Run){.n = k->m.bytes, .global = k->global};
 }
 
-// Returns the swizzled address of 16 bytes of a box in shared memory. addr:
-// their address without the swizzle.
+// Returns the swizzled address of 16 bytes of a box in shared memory. `addr` is
+// the address before the swizzle.
 static uint32_t place(const Copy *k, uint32_t addr) {
   uint32_t bits = (1u << k->m.map.swizzle) - 1;
   return addr ^ ((addr >> 7 & bits) << 4);
@@ -189,7 +190,7 @@ static void write_global(SimAsync *a, Copy *k) {
   if (reduces) pthread_mutex_unlock(lock);
 }
 
-// Announces where the bytes that copy k delivered come from.
+// Tells the checks from where copy k took the bytes in shared memory.
 static void announce_origins(Copy *k, SimCluster *c) {
   uint32_t from = k->shared % (uint32_t)c->prog->smem_bytes;
   bool boxes = k->b->boxes;
@@ -248,9 +249,9 @@ static int64_t value(const SimWarp *w, uint32_t slot, int l) {
   return v;
 }
 
-// Returns the byte offset in the object of the first byte that lane l copies.
-// Returns -1 and reports a fault if some of the bytes are out of bounds or not
-// aligned to 16 bytes.
+// Returns the byte offset in the memory object of lane l's first byte. Returns
+// -1 and reports a fault if some of the bytes are out of bounds or not aligned
+// to 16 bytes.
 static int64_t byte_at(SimWarp *w, const SimIns *i, const SimSide *s, int l,
                        int bytes, bool write) {
   int64_t off[LANES];
@@ -281,8 +282,8 @@ static Copy copy_of(SimWarp *w, const SimIns *i, int l) {
   return k;
 }
 
-// Sets k->global, the offset in global memory of the bytes that lane l copies.
-// Returns false after reporting a fault.
+// Sets k->global, the offset of lane l's bytes in global memory. Returns false
+// after a fault.
 static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimBulk *b = k->b;
@@ -294,8 +295,8 @@ static bool find_global(SimWarp *w, const SimIns *i, int l, Copy *k,
   return k->global >= 0;
 }
 
-// Sets k->shared, the offset in shared memory of the bytes that lane l copies.
-// Returns false after reporting a fault.
+// Sets k->shared, the offset in shared memory of lane l's bytes. Returns false
+// after reporting a fault.
 static bool find_shared(SimWarp *w, const SimIns *i, int l, Copy *k,
                         bool write) {
   const SimSide *s = &k->b->shared;
@@ -333,8 +334,7 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   f->access.size = 16;
 }
 
-// Reports a box whose coordinates the kernel computed from products that
-// overflowed.
+// Reports a box whose coordinates come from products that overflowed.
 static void check_coordinates(SimWarp *w, const SimIns *i, int l,
                               const Copy *k) {
   const TensorMap *m = &k->m.map;
@@ -345,7 +345,7 @@ static void check_coordinates(SimWarp *w, const SimIns *i, int l,
   w->cluster->hooks->value.wrapped(&x, 1u << l);
 }
 
-// Checks and counts the accesses to global memory of a copy that starts.
+// Checks and counts the accesses of a starting copy to global memory.
 static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
                        bool write) {
   const SimMem *m = k->m.tensor;
@@ -370,8 +370,8 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   s->least_sectors += (uint64_t)((moved + 31) / 32);
 }
 
-// Sets the mbarrier of operation a: the mbarrier at byte `bar` of the shared
-// memory of CTA `rank`. Returns false after reporting a fault.
+// Sets the mbarrier at which operation a completes: it is at byte `bar` of the
+// shared memory of CTA `rank`. Returns false after reporting a fault.
 static bool complete_at(SimAsync *a, SimWarp *w, const SimIns *i, int l,
                         int rank, uint32_t bar, uint32_t bytes) {
   const SimBulk *b = i->x;
@@ -383,8 +383,8 @@ static bool complete_at(SimAsync *a, SimWarp *w, const SimIns *i, int l,
 }
 
 // Starts a load to the shared memory of CTA `rank`. The load completes bytes at
-// that CTA's mbarrier or, with BKF_PAIR, at the mbarrier of the even CTA of
-// that CTA's pair.
+// an mbarrier of that CTA. With BKF_PAIR, it completes bytes at an mbarrier of
+// the even CTA of that CTA's pair.
 static void load_to(SimWarp *w, const SimIns *i, int l, Copy k, int rank,
                     uint32_t bar) {
   const SimBulk *b = k.b;
@@ -479,9 +479,10 @@ static void answer(SimAsync *a, SimStage stage) {
   if (stage == ASYNC_DELIVER) move_shared(a->data, a->w->cluster, true);
 }
 
-// Executes clc.try_cancel, which requests to cancel a cluster of the grid. The
-// response, which the intrinsics clc.* read, has the coordinates of that
-// cluster's first CTA and 1 or, if refused, invalid coordinates and 0.
+// Executes clc.try_cancel, which asks the hardware to cancel a cluster that has
+// not started. The response, which the intrinsics clc.* read, is the
+// coordinates of that cluster's first CTA and 1 or, if refused, invalid
+// coordinates and 0.
 static void start_cancel(SimWarp *w, const SimIns *i, int l) {
   const SimBulk *b = i->x;
   const SimProg *p = w->cluster->prog;

@@ -9,15 +9,15 @@
 void simbulk_run(SimWarp *w, const SimIns *i);
 
 // ---- mem.c: functions for bulk.c and tensormap_ops.c ----
-// Record that an agent reads or writes n bytes of global memory from byte `at`
-// of m on. Lane `lane` started the agent. data: the written bytes; NULL: the
-// agent combines its bytes with memory by a reduction.
+// Record that an asynchronous operation, which lane `lane` started, reads or
+// writes n bytes of global memory from byte `at` of m on. `data` has the
+// written bytes; NULL: a reduction combines its bytes with memory.
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n);
 void simmem_bulk(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                  int64_t at, int n, const uint8_t *data);
-// Returns the byte offset of lane `lane`'s mbarrier in its memory object, or -1
-// after a fault.
+// Returns the byte offset of lane `lane`'s mbarrier in the mbarrier's memory
+// object, or -1 after a fault.
 int64_t simmem_byte(SimWarp *w, const SimIns *i, const SimSide *s, int lane);
 
 #endif

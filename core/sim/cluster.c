@@ -144,8 +144,7 @@ void simcluster_free(SimCluster *c) {
 
 // ---- scheduling ----
 
-// Reports whether all runnable warps have long waited in vain for a phase of an
-// mbarrier.
+// Reports whether all runnable warps have long polled mbarriers in vain.
 static bool in_vain(SimCluster *c) {
   enum { MANY = 10000 };
   if (c->calm.vain < MANY) return false;

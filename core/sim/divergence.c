@@ -1,9 +1,9 @@
 // Divergence that branches alone do not cause. The lanes of a warp run
 // together, branch by branch, until some of them wait for a flag, a phase or a
 // lock that other lanes must provide. Then the warp splits into parts, each
-// with its own program counter, open regions and values. The parts run in
-// turns. They merge when they reach the same collective operation (sync_warp, a
-// barrier, a shuffle).
+// with its own program counter, open branches and loops, and values. The parts
+// run in turns. They merge when they reach the same collective operation
+// (sync_warp, a barrier, a shuffle).
 //
 // The SimWarp itself is the running part. The other parts are in the list
 // w->split.part, longest waiting part first.
@@ -17,7 +17,7 @@ struct SimPart {
   SimState state;
   int mbar;
   bool polling, tainted, wraps;
-  // whether the part waits at a collective operation for other lanes
+  // whether the lanes of the part wait at a collective operation
   bool waits;
   SimFrame *frame;
   char *v;
@@ -45,7 +45,7 @@ void divergence_reset(SimWarp *w) {
 
 #define SWAP(a, b, type) do { type t_ = a; a = b; b = t_; } while (0)
 
-// Exchanges the running part of w with part t.
+// Exchanges the running lanes of w with t, another part of the warp's lanes.
 static void swap(SimWarp *w, SimPart *t) {
   SWAP(w->split.here, t->here, uint32_t);
   SWAP(w->active, t->active, uint32_t);
@@ -115,8 +115,8 @@ static void keep(SimFrame *frame, uint32_t depth, uint32_t lanes) {
   }
 }
 
-// Makes the active lanes a separate part. Continues with the other lanes of the
-// running part, which wait at the end of their branches and loops. Returns
+// Makes the active lanes a separate part. Continues with those other lanes of
+// the running part that wait at the end of their branches and loops. Returns
 // false if there are no such lanes.
 static bool part(SimWarp *w) {
   uint32_t rest = w->split.here & ~w->gone & ~w->active;
@@ -167,7 +167,7 @@ static uint32_t parts(const SimWarp *w) {
   return n;
 }
 
-// If the running part waits, switches to a part that polls memory, because
+// If the running lanes of w wait, switches to a part that polls memory, because
 // other warps may change that memory.
 static void show(SimWarp *w) {
   for (SimPart *t = w->split.part; t && w->state != SW_RUN; t = t->next) {
@@ -207,8 +207,8 @@ bool divergence_ended(SimWarp *w) {
 
 // ---- merging ----
 
-// Reports whether part t waits at the instruction that w executes, and both are
-// in the same iteration of every loop around that instruction.
+// Reports whether the lanes of part t wait at the instruction that w executes.
+// Both must be in the same iteration of every loop around that instruction.
 static bool is_here(const SimWarp *w, const SimPart *t) {
   const SimIns *prog = w->cluster->prog->ins;
   if (!t->waits || t->pc != w->pc - 1 || t->depth != w->depth) return false;
@@ -333,8 +333,8 @@ void divergence_groups(SimWarp *w, const SimIns *i, SimGroup each) {
 }
 
 // Moves a warp that has no active lanes to the next instruction with active
-// lanes. Leaves regions in which no lane remains, and enters the second half of
-// a branch.
+// lanes. Leaves branches and loops in which no lane remains, and enters the
+// second half of a branch.
 void divergence_find(SimWarp *w) {
   const SimIns *prog = w->cluster->prog->ins;
   while (!w->active && w->depth) {

@@ -13,19 +13,18 @@ bool divergence_together(SimWarp *w, const SimIns *i);
 // Called when the running lanes of w have exited the kernel. Returns false if
 // all lanes of the warp have exited. Otherwise lets other lanes run next.
 bool divergence_ended(SimWarp *w);
-// Called when no warp can run. Looks for a warp that has other lanes that can
-// run, and lets these lanes run next. Returns false if there is no such warp.
+// Called when no warp can run. Looks for a warp with lanes that can run instead
+// of its waiting lanes, and runs them next. Returns false if there is none.
 bool divergence_press(SimCluster *c);
 void divergence_reset(SimWarp *w);
-// Moves w, which has no active lanes, to the next instruction with active
-// lanes.
+// Moves w, which has no active lanes, to the next instruction with some.
 void divergence_find(SimWarp *w);
 // Returns true if exactly the lanes in `want` are active, else reports a fault.
 bool divergence_are(SimWarp *w, const SimIns *i, uint32_t want);
-// Splits the active lanes into groups whose lanes name the same mask. Reports a
-// fault if a group is not exactly the lanes of its mask. Then calls `each` for
-// every group, with w->active set to the group. If `each` is NULL, only
-// synchronizes the lanes of each group.
+// Splits the active lanes into groups whose lanes name the same mask (as in
+// sync_warp). Reports a fault if a group is not exactly the lanes of its mask.
+// Then calls `each` for every group, with w->active set to the group. If `each`
+// is NULL, only synchronizes the lanes of each group.
 typedef void (*SimGroup)(SimWarp *w, const SimIns *i);
 void divergence_groups(SimWarp *w, const SimIns *i, SimGroup each);
 

@@ -76,8 +76,8 @@ static void load_register(SimWarp *w, const SimIns *i, const SimSide *s) {
   }
 }
 
-// Stores the value in slot i->c, for the active lanes, to the n elements of a
-// register object that start at unit s->konst.
+// Stores the value in slot i->c to the n elements of a register object that
+// start at unit s->konst. Stores only in the active lanes.
 static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
                            int64_t n) {
   const SimMem *m = s->mem;
@@ -103,8 +103,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
   }
 }
 
-// Returns the first unit that lane l selects by the index in slot `which`.
-// Returns -1 and reports a fault if the index is out of range.
+// Returns the first register unit that lane l selects by the index in slot
+// `which`. Returns -1 and reports a fault if the index is out of range.
 static int64_t chosen(SimWarp *w, const SimIns *i, uint32_t which, int l) {
   const SimSide *s = i->x;
   const SimMem *m = s->mem;
@@ -174,8 +174,8 @@ static void packed_put(uint8_t *buf, const SimMem *m, int k, uint64_t u) {
   }
 }
 
-// Copies `bytes` bytes of registers of each lane in mask to buf, starting at
-// the first unit of s. The units are packed without gaps.
+// Copies `bytes` bytes of each lane's registers to buf, for the lanes of mask.
+// Starts at the first unit of s, and packs the units without gaps.
 static void gather(SimWarp *w, const SimIns *i, const SimSide *s,
                    uint32_t mask, int bytes, SimLaneBuf buf) {
   const SimMem *m = s->mem;
@@ -318,8 +318,8 @@ static void copy(SimWarp *w, const SimIns *i) {
 
 // ---- collective operations ----
 
-// Checks that all lanes of the warp are active. Stops the run after a divergent
-// barrier, because later results would be meaningless.
+// Checks that all lanes of the warp are active. If lanes are missing at a
+// barrier, stops the run, because later results would be meaningless.
 static bool all_here(SimWarp *w, const SimIns *i) {
   if (divergence_are(w, i, i->who == WHO_FULL ? FULL : w->valid)) return true;
   if (i->who == WHO_WARP) w->cluster->stop = true;
@@ -349,7 +349,7 @@ static void push(SimWarp *w, const SimIns *i, uint32_t other) {
 static void pop(SimWarp *w) { w->active = w->frame[--w->depth].mask; }
 
 // Makes the active lanes for which i's condition holds leave the innermost
-// `levels` regions or, for OP_EXITIF, the kernel.
+// `levels` branches and loops or, for OP_EXITIF, the kernel.
 static void leave_if(SimWarp *w, const SimIns *i, uint32_t levels) {
   uint32_t out = condition(w, i) & w->active;
   if (i->op == OP_EXITIF) {
@@ -425,7 +425,7 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
   w->cluster->stop = true;
 }
 
-// Returns how many instructions the cluster has executed since memory last
+// Returns for how many executed instructions of the cluster memory has not
 // changed. Returns 0 except once in every OFTEN instructions.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
@@ -491,7 +491,7 @@ static void trap(SimWarp *w, const SimIns *i) {
   w->cluster->stop = true;
 }
 
-// Prints value u of type `type`. spec: a conversion specification of n
+// Prints value u of type `type`. `spec` is a conversion specification of n
 // characters that fits the type, such as %5d.
 static bool print_value(SimText *t, const char *spec, size_t n, DType type,
                         uint64_t u) {
@@ -558,7 +558,7 @@ static void end_warp(SimWarp *w, const SimIns *i) {
   simbarrier_exited(w->cluster);
 }
 
-// Records that the active lanes know that the preceding launch is complete.
+// Records that the preceding launch is complete for the active lanes.
 static void wait_before(SimWarp *w) {
   const SimActors *all = &w->cluster->prog->actors;
   if (actors_of(all, ACTOR_BEFORE))
@@ -585,7 +585,7 @@ static bool again(SimWarp *w, bool done) {
   return false;
 }
 
-// If i is a load with a memory order, records a possible poll and returns true.
+// If i is a load with a memory order, records that it may poll; returns true.
 static bool polls(SimWarp *w, const SimIns *i) {
   const SimSide *s = i->x;
   if (!i->sem) return false;
@@ -614,7 +614,8 @@ static void fence(SimWarp *w, FenceKind kind) {
 static bool step(SimWarp *w, const SimIns *i);
 
 // Executes instruction i, an access with raw pointers, once for each memory
-// object that active lanes address. Combines the values that the lanes load.
+// object that contains addresses of active lanes. Combines the values that the
+// lanes load.
 static bool at_addresses(SimWarp *w, const SimIns *i) {
   const SimAddressed *m = i->x;
   uint32_t all = w->active, left = all;
@@ -790,8 +791,8 @@ static void count_execution(const SimProg *p, const SimIns *i) {
   __atomic_fetch_add(n, 1, __ATOMIC_RELAXED);
 }
 
-// Runs w until it must wait, yields, or ends. watched: a debugger or an event
-// log is attached, or executions are counted.
+// Runs w until it must wait, yields, or ends. `watched` is true if a debugger
+// or an event log is attached, or if executions are counted.
 static inline void run(SimWarp *w, bool watched) {
   enum { SLICE = 1 << 16,  // number of instructions after which other warps run
          // number of failed polls after which other lanes of the warp run

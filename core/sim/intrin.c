@@ -86,7 +86,7 @@ static uint64_t machine(const SimWarp *w, IntrinId id) {
 
 // ---- collective operations ----
 
-// Each of these functions executes an intrinsic for the lanes w->active.
+// The following functions execute an intrinsic for the active lanes, w->active.
 
 static void tell(SimWarp *w, const SimIns *i, uint64_t u) {
   for (uint32_t m = w->active; m; m &= m - 1)
@@ -127,8 +127,8 @@ static void vote(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes elect. PTX does not specify which lane is elected: elects a lane in
-// the middle or, if the immediate requests it, the lowest active lane.
+// Executes elect. PTX does not specify which active lane is elected. Elects a
+// lane in the middle or, if the immediate requests it, the lowest active lane.
 static void elect(SimWarp *w, const SimIns *i) {
   uint32_t left = w->active;
   int skip = intrin_imm(i->imm) ? 0 : __builtin_popcount(left) / 2;
@@ -162,8 +162,8 @@ static void reduce(SimWarp *w, const SimIns *i, IntrinId id) {
   tell(w, i, r);
 }
 
-// Executes a shuffle. The caller has already reported lanes of the mask that
-// are not active, and active lanes outside the mask.
+// Executes a shuffle. The caller has already reported inactive lanes of the
+// mask, and active lanes outside the mask.
 static void shuffle(SimWarp *w, const SimIns *i, IntrinId id) {
   uint64_t x[LANES], by[LANES];
   operands(w, i, id, 0, x);

@@ -5,7 +5,7 @@
 //   alu.c            arithmetic, one lane or 32
 //   mem.c            shared and global memory, cp.async
 //   mbar.c           mbarriers
-//   async.c          operations of asynchronous agents (async.h)
+//   async.c          asynchronous operations (async.h)
 //   record.c         recorded shared-memory requests
 //   st_async.c       st.async
 //   bulk.c           bulk copies with and without tensor maps
@@ -40,24 +40,25 @@ void simalu_lanes(const SimIns *i, char *v);
 
 // ---- mem.c ----
 struct SimMatrix;
-// Returns the lanes of mask whose access is in bounds and aligned, and reports
-// faults of the other lanes. Sets x->at, and x->home if the object belongs to
-// another CTA.
+// Returns the lanes of mask whose access is in bounds and aligned. Reports
+// faults of the other lanes. Sets x->at. If the object belongs to another CTA,
+// sets x->home.
 uint32_t simmem_check(Access *x, uint32_t mask);
 // Reports a fault if the preceding launch may still use an element of global
-// memory. Lane l, or an agent that it started, reads or writes this element.
+// memory. Lane l, or its asynchronous operation, reads or writes this element.
 void simmem_depends(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                     int64_t element, bool write);
 // Returns the mbarrier at an address of shared memory, or NULL if there is no
 // mbarrier. Does not check whether the mbarrier is initialized.
 SimMbar *simmem_mbar(const SimCluster *c, uint32_t addr);
-// Reports a fault if lane l accesses an active mbarrier as data: one is among
-// the n bytes at address addr of the cluster's shared memory.
+// Reports a fault if lane l accesses an active mbarrier as data, that is, if
+// one is among the n bytes at address addr of the cluster's shared memory.
 void simmem_mbarriers(SimWarp *w, const SimIns *i, int l, uint32_t addr,
                       uint32_t n, bool write);
 typedef uint8_t SimLaneBuf[LANES][32];
-// Loads `bytes` bytes for each lane in mask into buf. off: offsets in elements
-// of m. Returns the lanes that got data. Reports faults and counts statistics.
+// Loads `bytes` bytes for each lane in mask into buf. `off` has offsets in
+// elements of m. Returns the lanes that got data. Reports faults, counts
+// statistics.
 uint32_t simmem_load(SimWarp *w, const SimIns *i, const SimMem *m,
                      uint32_t mask, const int64_t *off, int bytes,
                      SimLaneBuf buf);
@@ -72,7 +73,7 @@ void simmem_store_bits(SimWarp *w, const SimIns *i, const SimMem *m,
                        uint32_t mask, const int64_t *off,
                        const uint32_t *value);
 void simmem_atomic(SimWarp *w, const SimIns *i);
-// The granules of shadow memory (shadow.h) that a lane accesses. `key`
+// The granules (units of shadow memory, shadow.h) that a lane accesses. `key`
 // identifies the first granule (for conflicts_access), `p` points to the bytes
 // of this granule in memory, and `size` is the number of bytes of a granule.
 // `n` is the number of granules, or 0 if the kernel does not write the memory.
@@ -82,8 +83,8 @@ typedef struct SimPlaces {
   int n, size;
 } SimPlaces;
 SimPlaces simmem_places(const Access *x, int l);
-// Counts a change of the cluster's memory or, if `global` is set, of memory
-// that all clusters share.
+// Counts a change of the cluster's memory. With `global`, counts a change of
+// memory that all clusters share.
 static inline void simmem_moved(SimCluster *c, bool global) {
   c->moved++;
   c->changed++;
@@ -95,7 +96,7 @@ static inline uint64_t simmem_stamp(const SimCluster *c) {
 }
 // The accesses that a load or an atomic would make if the warp executed it now:
 // the bits that the active lanes would find in memory, and the keys of the
-// granules that a lane would access.
+// granules (units of shadow memory) that a lane would access.
 typedef struct SimAsk {
   // found: the bits that each lane would find. The granules have n successive
   // keys (for conflicts_access), of which `key` is the first.
@@ -122,8 +123,8 @@ bool simmem_open(const SimWarp *w, uint32_t at);
 // of the cluster's shared memory. Sets *lane and *group to the lane and the
 // group of this cp.async. Returns false if no such cp.async exists.
 bool simmem_group(const SimWarp *w, uint32_t at, int *lane, uint32_t *group);
-// Completes the copies of the lanes of mask in w's cp.asyncs with numbers below
-// `upto`. Their bytes become visible as a write of `actor` in `epoch`.
+// Completes w's cp.asyncs with numbers below `upto`, for the lanes of mask. The
+// bytes become visible as a write of `actor` (hb_cluster.c) in `epoch`.
 void simmem_land(SimWarp *w, uint32_t mask, uint64_t upto, int actor,
                  uint32_t epoch);
 void simmem_wait(SimWarp *w, uint32_t pending);
@@ -135,15 +136,14 @@ void st_async_run(SimWarp *w, const SimIns *i);
 
 // ---- exec.c ----
 void simexec_warp(SimWarp *w);          // runs w until it waits, yields or ends
-// simexec_spend subtracts the instructions since the last call from the guard's
-// budget. simexec_tick does the same, and reports progress. It also stops the
-// cluster if the run of all clusters must end. src: the line that the cluster
-// executes, or 0 if it is unknown.
+// simexec_spend subtracts the instructions since the last call from the
+// instruction budget of the run. simexec_tick does the same, and reports
+// progress. It also stops the cluster if the run of all clusters must end.
+// `src` is the line that the cluster executes, or 0 if it is unknown.
 void simexec_spend(SimCluster *c);
 void simexec_tick(SimCluster *c, uint32_t src);
 // simexec_is_turn reports whether i is a scheduling step (interleave.h).
-// simexec_turn executes one step of w. simexec_between runs w up to its next
-// step.
+// simexec_turn executes one step of w. simexec_between runs w up to the next.
 bool simexec_is_turn(const SimIns *i);
 void simexec_turn(SimWarp *w);
 void simexec_between(SimWarp *w);

@@ -1,11 +1,10 @@
 // Executes tensor-core instructions and matrix copies. Gathers the registers of
-// a warp into tiles, with the fragment layouts of decode/fragments.c, and
-// scatters tiles to registers.
+// a warp into tiles, and scatters tiles to registers (decode/fragments.c).
 #include "sim/matrix.h"
 #include "sim/regs.h"
 
-// put_words stores one 32-bit word for each lane to units of registers.
-// get_words reads these words from units of registers.
+// put_words stores one 32-bit word of each lane to registers. get_words reads
+// these words from registers. A word may occupy several register units.
 static void put_words(const SimMem *m, char *p, const uint32_t *word) {
   int per = 32 / m->unit;
   uint32_t all = (uint32_t)unit_mask(m);
@@ -110,16 +109,16 @@ void simmatrix_matrix(SimWarp *w, const SimIns *i) {
   }
 }
 
-// Returns scratch buffer k. Buffers 0, 1 and 2 hold A, B and C; 3 holds raw
-// elements of an operand; 4 and 5 hold prepared operands A and B.
+// Returns scratch buffer k. Buffers 0 to 2 hold A, B and C. Buffer 3 holds raw
+// elements of an operand. Buffers 4 and 5 hold A and B for mma_multiply.
 void *simmatrix_room(SimWarp *w, int k) {
   return w->cluster->mma.tile + k * SIM_ROOM;
 }
 
 static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 
-// Copies one value of each lane of a group between registers and a tile. SIZE:
-// bytes of an element.
+// Copies one value of each lane of a group between registers and a tile. SIZE
+// is the number of bytes of an element.
 #define MOVE(SIZE, to, from) \
   for (int t = 0; t < n; t++) \
     memcpy((to), (from), SIZE); \
@@ -127,8 +126,8 @@ static void *room(SimWarp *w, int k) { return simmatrix_room(w, k); }
 #define TILE_AT(SIZE) (tile + (size_t)at[lane[t]] * SIZE)
 #define REG_AT(SIZE) (p + (size_t)lane[t] * SIZE)
 
-// Returns value v of lane l. A view with narrower elements makes the units of
-// these registers narrower than a value, so it is joined from several units.
+// Returns value v of lane l. If a view of the registers has narrower elements,
+// the value consists of several register units, which are joined.
 static uint64_t joined_get(SimWarp *w, const SimOperand *o, int v, int l) {
   const SimMem *m = o->mem;
   uint64_t u = 0;
@@ -245,7 +244,7 @@ static void float_tile(SimWarp *w, const SimMmaIns *x, int g,
                                        (((uint64_t)1 << bits) - 1));
 }
 
-// Reports whether the registers of o are arranged as mma_multiply needs them.
+// Reports whether o's registers already have the order of mma_multiply.
 static bool is_arranged(const SimMmaIns *x, const SimOperand *o) {
   return x->arranged && o->mem->per == 1 && o->mem->size * 8 == o->mem->unit;
 }
@@ -299,7 +298,7 @@ void simmatrix_nonfinite(SimWarp *w, const SimIns *i, int g, const float *a,
     w, i, g, &(SimTile){a, b, tile, d_tile, rows, n, x->row->k});
 }
 
-// Prepares operand A (which = 0) or B (which = 1) of an MMA for mma_multiply.
+// Converts operand A (which = 0) or B (which = 1) for mma_multiply.
 static void prepare(SimWarp *w, const SimMmaIns *x, int g, int which,
                     float *to) {
   float *tile = room(w, 0);
@@ -319,10 +318,10 @@ static bool same_bytes(const char *p, const char *q, size_t n) {
   return !differ;
 }
 
-// Returns the prepared operand A or B of an MMA. A loop over the tiles of a
-// warp multiplies each operand several times, so the last prepared operands are
-// kept in slots. A slot holds the bytes of the operand's registers, followed by
-// the prepared operand.
+// Returns operand A or B of an MMA in the form that mma_multiply needs. A loop
+// over the tiles of a warp multiplies each operand several times, so the last
+// converted operands are kept in slots. A slot holds the bytes of the operand's
+// registers, followed by the converted operand.
 static const float *prepared(SimWarp *w, const SimMmaIns *x, int g, int which) {
   enum { MOST = 64, ALIGN = 64 };
   const SimOperand *o = which ? &x->b : &x->a;
@@ -606,8 +605,8 @@ static void set_def(SimWarp *w, const SimOperand *o, int v, uint32_t def) {
   }
 }
 
-// Reports whether all values of operand o are defined in all active lanes. Sets
-// *none to whether all of them are undefined.
+// Reports whether every value of operand o is defined in all active lanes. Sets
+// *none to whether every value is undefined in all of them.
 static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   uint32_t both = FULL, any = 0;
   for (int v = 0; v < o->nval; v++) {
@@ -619,8 +618,7 @@ static bool all_defined(SimWarp *w, const SimOperand *o, bool *none) {
   return !(w->active & ~both);
 }
 
-// Marks in `bad` the rows of o's tile that contain an undefined element from
-// group g.
+// Marks in `bad` the rows of o's tile with an undefined element from group g.
 static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
                      int g, int cols, bool *bad) {
   for (int v = 0; v < o->nval; v++) {
@@ -632,8 +630,8 @@ static void bad_rows(SimWarp *w, const SimMmaIns *x, const SimOperand *o,
   }
 }
 
-// Marks an element of D as undefined if it depends on an undefined element: its
-// element of C, an element of its row of A, or an element of its column of B.
+// Marks an element of D as undefined if it depends on an undefined element: the
+// same element of C, an element in its row of A, or one in its column of B.
 static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
   enum { MOST = 256 };
   int n = x->row->n, k = x->row->k;
@@ -656,9 +654,9 @@ static void spread_undefined(SimWarp *w, const SimMmaIns *x) {
     set_def(w, &x->d, v, def[v]);
 }
 
-// Sets which elements of D are defined. Reports an operand without any defined
-// element as a fault. A partly undefined operand is no fault, because it may
-// only affect rows that are never stored.
+// Sets which elements of D are defined. An operand without any defined element
+// is a fault. A partly undefined operand is no fault, because it may only
+// affect rows that are never stored.
 static void define(SimWarp *w, const SimIns *i, const SimMmaIns *x) {
   const SimOperand *o[3] = {&x->a, &x->b, &x->c};
   bool clean = true;

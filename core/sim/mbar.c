@@ -1,7 +1,8 @@
 // mbarriers. A phase completes when all expected arrivals and bytes have come.
 // Threads that wait for the phase acquire what the arriving threads released,
-// and the writes of agents whose bytes the phase counted. In hb_cluster.c, each
-// mbarrier is an actor, and its epochs are its phases.
+// and the asynchronous writes whose bytes the phase counted. In hb_cluster.c,
+// each mbarrier is an actor (an entry of the vector clocks) whose epochs are
+// its phases.
 //
 // mbarrier.init creates an mbarrier at an address of shared memory. The
 // mbarrier's state is a SimMbar, which this address identifies.
@@ -13,12 +14,12 @@
 // maximum number of arrivals, and maximum magnitude of the byte count
 enum { MAX_COUNT = (1 << 20) - 1 };
 
-// The last use of an mbarrier by a warp: epoch, lanes and line. waited: line of
-// the warp's last successful wait at the mbarrier.
+// The last use of an mbarrier by a warp: epoch (clk), lanes and line (src).
+// waited: line of the warp's last successful wait at the mbarrier.
 struct SimUse { uint32_t clk, lanes, src, waited; };
 
-// The last successful wait of a warp at an mbarrier. phase: 1 + number of the
-// completed phase. clk, lanes, src: epoch, lanes and line of the wait.
+// The last successful wait of a warp at an mbarrier: its epoch (clk), lanes and
+// line (src). phase: 1 + number of the completed phase.
 struct SimPassed { uint32_t phase, clk, lanes, src; };
 
 // ---- lookup ----
@@ -36,7 +37,7 @@ static int actor_of(const SimCluster *c, const SimMbar *b) {
   return actors_first(&c->prog->actors, ACTOR_MBAR) + index_of(c, b);
 }
 
-// Returns the counter of the waits at b that warp k has passed.
+// Returns a pointer to the number of waits at b that warp k has passed.
 static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
   return &c->mbars.waits[k * c->prog->nmbar + index_of(c, b)];
 }
@@ -113,11 +114,11 @@ static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
   return true;
 }
 
-// Returns an mbarrier of b's ring that w seems to have skipped, or NULL. w
-// waited several times at b but never used the returned one, at which no warp
-// has waited. (A correct warp visits all stages before it waits again at b. It
-// also uses both rings of a pipeline, which one line initializes.) used:
-// whether the returned mbarrier must be in use.
+// Returns an mbarrier of b's ring that w seems to have skipped, or NULL. This
+// is an mbarrier that w never used and at which no warp has waited, although w
+// waited several times at b. (A correct warp visits all stages before it waits
+// again at b. It also uses both rings of a pipeline, which one line
+// initializes.) With `used`, the returned mbarrier must be in use.
 static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
   uint32_t stuck = w->state == SW_MBAR && w->mbar == index_of(c, b);
@@ -195,8 +196,9 @@ static void next_came(SimCluster *c, SimMbar *b) {
 }
 
 // Finds a wait for the previous phase that does not happen before the end of
-// the current phase, and records this wait. In another schedule, the current
-// phase could end before this wait. The wait would then be for a later phase.
+// the current phase, and records it in b->missed. In another schedule, the
+// current phase could end before this wait, which would then wait for a later
+// phase.
 static void note_missed(SimCluster *c, SimMbar *b) {
   const SimProg *p = c->prog;
   b->missed = NULL;
@@ -314,7 +316,7 @@ static uint32_t later_init(const SimCluster *c, const SimMem *m) {
 }
 
 // Checks that b is initialized, and that its initialization happens before lane
-// l. Otherwise reports a fault and returns false. b is element off of object m.
+// l. Otherwise reports a fault, returns false. b is element `off` of object m.
 static bool is_known(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      int64_t off, const SimMbar *b) {
   uint32_t init = b ? 0 : later_init(w->cluster, m);
@@ -355,8 +357,9 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
   b->moved = moved;
 }
 
-// Moves the lanes of v->left that use the same mbarrier with the same argument
-// to group *g. Returns false if no lanes are left or a fault was reported.
+// Takes from v->left the lanes that use the same mbarrier with the same
+// argument as the lowest lane, and puts them into *g. Returns false if no lanes
+// are left or a fault was reported.
 static bool next_group(Visit *v, Group *g) {
   SimWarp *w = v->x.w;
   if (!v->left || w->cluster->stop) return false;
@@ -383,8 +386,8 @@ static bool next_group(Visit *v, Group *g) {
   return true;
 }
 
-// Returns why lane l cannot initialize an mbarrier for n arrivals, or MBAR_NONE
-// if it can. `old` is the previous mbarrier at the same address, or NULL.
+// Returns why lane l cannot initialize an mbarrier for n arrivals, or
+// MBAR_NONE. `old` is the previous mbarrier at the same address, or NULL.
 static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   if (old && !old->gone) return MBAR_TWICE;
   if (n < 1 || n > MAX_COUNT) return MBAR_COUNT;
@@ -394,8 +397,8 @@ static SimWrong unmakeable(SimWarp *w, int l, const SimMbar *old, int64_t n) {
   return MBAR_NONE;
 }
 
-// Initializes an mbarrier at addr. If an mbarrier b existed at this address
-// before, the new one continues the numbers of b's phases, with an even number.
+// Initializes an mbarrier at addr. If `b`, an earlier mbarrier at this address,
+// is not NULL, the phases continue b's numbers, beginning with an even number.
 static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   uint32_t phase = b ? (b->phase + 2) & ~1u : 0;
   SimPast past[PASTS];
@@ -471,7 +474,7 @@ void simmbar_inval(SimWarp *w, const SimIns *i) {
   while (next_group(&v, &g)) {
     SimMbar *b = g.b;
     int l = __builtin_ctz(g.mask);
-    // Two lanes must not invalidate the same mbarrier.
+    // Only one lane may invalidate an mbarrier.
     if (g.mask & (g.mask - 1)) {
       fault(w, i, l, i->src, v.x.m, v.off[l], MBAR_GONE);
       return;
@@ -508,10 +511,10 @@ void simmbar_share(SimCluster *c, uint32_t met) {
       c->mbars.p[k].shared = met;
 }
 
-// Adds the accesses that an arrival releases to b's phase. An arrival releases
-// everything that happens before the arriving lanes. Exceptions: a relaxed one
-// releases only turn epochs (mbar.h), which order no memory; one with CTA scope
-// at another CTA's mbarrier releases only accesses by agents.
+// Adds the accesses that an arrival releases to b's phase: everything that
+// happens before the arriving lanes. There are two exceptions. A relaxed
+// arrival releases only turn epochs (mbar.h), which order no memory. An arrival
+// with CTA scope at another CTA's mbarrier releases only asynchronous accesses.
 static void release(SimWarp *w, const SimIns *i, const Group *g) {
   SimCluster *c = w->cluster;
   if (i->sem == SEM_RELAXED) {
@@ -528,8 +531,8 @@ static void release(SimWarp *w, const SimIns *i, const Group *g) {
     c->hooks->give(w, g->mask, &g->b->past[FAR_OPEN], GIVE_ALL);
 }
 
-// Reports whether all arrivals in b's previous phase happen before lane l. Lane
-// l then knows that the phase is complete.
+// Reports whether all arrivals in b's previous phase happen before lane l. If
+// so, the phase is known to be complete at lane l.
 static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   // Expected bytes may complete the phase after its last arrival.
   if (b->fed[1]) return false;
@@ -543,8 +546,7 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
 }
 
 // Checks that an arrival happens after the end of the previous phase. Otherwise
-// another schedule could count it in the previous phase, in place of another
-// arrival.
+// another schedule could count it in the previous phase, for another arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;
@@ -575,7 +577,7 @@ static int64_t token_of(const SimCluster *c, const SimMbar *b) {
 
 static int64_t phase_of(int64_t token) { return token & UINT32_MAX; }
 
-// Counts `each` arrivals by every lane of g, all of them in the same phase.
+// Counts `each` arrivals for every lane of g, all of them in the same phase.
 static void arrive(Visit *v, const Group *g, int64_t each) {
   SimCluster *c = v->x.w->cluster;
   SimMbar *b = g->b;
@@ -640,7 +642,7 @@ static bool is_over(const Visit *v, const Group *g) {
   return (g->b->phase & 1) != (g->amount & 1);
 }
 
-// Checks that the token in g->amount came from mbarrier g->b, and from its
+// Checks that the token in g->amount is from mbarrier g->b, and from its
 // current or previous phase. Otherwise reports a fault and returns false.
 static bool fits_token(Visit *v, const Group *g) {
   SimWarp *w = v->x.w;
@@ -676,7 +678,8 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
 }
 
-// Returns the bytes in flight to b by operations that started in phase `phase`.
+// Returns the number of bytes that are in flight to mbarrier b by operations
+// that started in phase `phase`.
 static int64_t flying_to(const SimCluster *c, const SimMbar *b,
                          uint32_t phase) {
   int64_t n = 0;
@@ -686,8 +689,8 @@ static int64_t flying_to(const SimCluster *c, const SimMbar *b,
   return n;
 }
 
-// Returns the warp whose waits at b ordered w's accesses: w if w waited at b,
-// otherwise the warp of its block that waited most often at b.
+// Returns the warp whose waits at b ordered w's accesses. This is w if w waited
+// at b, otherwise the warp of its block that waited most often at b.
 static const SimWarp *waiter_of(const SimWarp *w, const SimMbar *b) {
   const SimCluster *c = w->cluster;
   const SimWarp *u = w - w->in, *best = w;
@@ -741,8 +744,8 @@ static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
 
 // ---- try_waits that decide whether a wait follows (try_wait.h) ----
 
-// Returns a pointer to the word that encodes the mbarrier and parity of lane
-// l's last try_wait. The word is 0 if the lane has executed none.
+// Returns a pointer to the word that encodes lane l's last try_wait: the
+// mbarrier and the parity. The word is 0 if the lane has executed none.
 static uint32_t *test_of(const SimWarp *w, const SimIns *i, int l) {
   return (uint32_t *)(void *)(w->v + i->jump) + l;
 }
@@ -757,7 +760,8 @@ static void note_test(SimWarp *w, const SimIns *i, int l, uint32_t addr,
   *test_of(w, i, l) = asked(addr, parity);
 }
 
-// Reports whether a wait matches lane l's last test, or lane l made no test.
+// Reports whether a wait is for the mbarrier and parity of lane l's last
+// try_wait, or lane l has executed no try_wait.
 static bool same_test(const SimWarp *w, const SimIns *i, int l, uint32_t addr,
                       int64_t parity) {
   uint32_t last = *test_of(w, i, l);
@@ -842,9 +846,9 @@ void simmbar_try(SimWarp *w, const SimIns *i) {
   if (w->polling) c->calm.vain++;
 }
 
-// Reports the recorded wait at b that may come late (note_missed). In another
-// schedule, the next phase could end before this wait. The wait would then be
-// for a phase that never completes.
+// Reports the wait at b that note_missed recorded, because it may come late. In
+// another schedule, the next phase could end before this wait. The wait would
+// then be for a phase that never completes.
 static void tell_missed(SimCluster *c, const SimMbar *b) {
   const struct SimPassed *d = b->missed;
   if (!d || d->phase + 1 != b->phase) return;
@@ -856,8 +860,8 @@ static void tell_missed(SimCluster *c, const SimMbar *b) {
   f->mbar.n = (int64_t)d->phase - 1;
 }
 
-// Reports, after all warps have exited, waits that may come late, and phases
-// with arrivals that never completed.
+// Called after all warps have exited. Reports waits that may come late, and
+// phases with arrivals that never completed.
 void simmbar_end(SimCluster *c) {
   for (int k = 0; k < c->mbars.n; k++) {
     const SimMbar *b = &c->mbars.p[k];
@@ -875,16 +879,16 @@ void simmbar_end(SimCluster *c) {
 
 // ---- cp.async ----
 
-// An arrival by some lanes of a warp at mbarrier b, when their cp.asyncs with
-// numbers up to `upto` are complete.
+// An arrival at mbarrier b by some lanes of a warp. It takes place when the
+// lanes' cp.asyncs with numbers up to `upto` are complete.
 typedef struct Landing {
   uint64_t upto;
   uint32_t mask;
   SimMbar *b;
 } Landing;
 
-// Counts n arrivals that operation a makes at its mbarrier. simmbar_complete,
-// which the caller calls later, checks whether the phase is complete.
+// Counts n arrivals of operation a at its mbarrier. The caller then calls
+// simmbar_complete, which checks whether the phase is complete.
 static void count_late(SimCluster *c, const SimAsync *a, uint32_t n) {
   SimMbar *b = a->mbar;
   if (n <= b->missing) {
@@ -920,7 +924,7 @@ SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
   Group g;
   SimCluster *c = w->cluster;
   visit(&v, w, i);
-  // the mbarrier at the same offset in the memory of the other CTA
+  // the mbarrier at the operand's offset, but in the memory of CTA `rank`
   SimMem there = *v.x.m;
   there.rank = true;
   v.x.m = &there;
@@ -990,7 +994,7 @@ void simmbar_cpasync(SimWarp *w, const SimIns *i) {
     *(Landing *)a->data = (Landing){w->copies.count, g.mask, g.b};
     a->mbar = g.b;
     a->phase = g.b->phase;
-    // the arrival completes after the warp's earlier arrivals for cp.asyncs
+    // this arrival completes after the earlier arrivals of the warp's cp.asyncs
     a->turn = w->copies.count + 1;
     a->generic = true;
   }

@@ -1,5 +1,5 @@
 // mbarriers in shared memory (mbar.c): their state, operations by threads, and
-// completion of bytes by agents.
+// the bytes that asynchronous operations complete.
 #ifndef CUTE_SIMMBAR_H
 #define CUTE_SIMMBAR_H
 
@@ -14,7 +14,8 @@ enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
 struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory
-  int32_t mem;  // memory object and index of the element in it, for reports
+  // memory object and index of the mbarrier's element in it, for reports
+  int32_t mem;
   int64_t element;
   // `expected` is the number of arrivals that complete a phase. `missing` is
   // the number of arrivals that the current phase still lacks.
@@ -30,10 +31,10 @@ struct SimMbar {
   bool fenced;             // whether a fence followed the initialization
   // round of the cluster barrier that followed the fence; 0: none yet
   uint32_t shared;
-  // The last completion of bytes by an agent, or the last arrival by a thread
-  // of another CTA. landed: epoch of the mbarrier. land: the instruction.
-  // lander, lane: the thread's warp and lane. left: epoch of that warp. moved:
-  // whether an agent copied or arrived.
+  // The last asynchronous operation that completed bytes, or the last arrival
+  // by a thread of another CTA. landed: epoch of the mbarrier. land: the
+  // instruction. lander, lane: the thread's warp and lane. left: epoch of that
+  // warp. moved: whether an asynchronous operation copied or arrived.
   uint32_t landed;
   const SimIns *land;
   int lander, lane;
@@ -44,7 +45,7 @@ struct SimMbar {
   uint32_t *came[2];
   struct SimUse *use;      // for each warp: its last use of the mbarrier
   struct SimPassed *passed;  // for each warp: its last wait that succeeded
-  // The first wait that may come late: the wait does not happen before the end
+  // The first wait that may come late because it does not happen before the end
   // of the following phase. NULL: no such wait.
   struct SimPassed *missed;
   int misser;              // warp of the wait `missed`
@@ -71,33 +72,33 @@ bool simmbar_wait(SimWarp *w, const SimIns *i);
 void simmbar_try(SimWarp *w, const SimIns *i);
 void simmbar_cpasync(SimWarp *w, const SimIns *i);
 void simmbar_fence(SimWarp *w);
-// Starts an operation by an agent for the only active lane. The operation
+// Starts an asynchronous operation for the only active lane. The operation
 // arrives once at the mbarrier of i in the CTA of rank `rank`. It has `data`
 // zeroed bytes. Returns NULL and reports a fault if the mbarrier is unusable.
 SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
                          size_t data);
 // Counts the arrival of operation a, which simmbar_commit started. Threads that
-// wait for the phase acquire epoch `epoch` of `actor`.
+// wait for the phase acquire epoch `epoch` of `actor` (a vector-clock entry).
 void simmbar_arrived_by(SimCluster *c, const SimAsync *a, int actor,
                         uint32_t epoch);
 void simmbar_share(SimCluster *c, uint32_t met);
 // Returns the mbarrier at address addr of the cluster's shared memory, an
-// element of m. Lane l passes this mbarrier to an agent. Returns NULL and
-// reports a fault if the mbarrier is unusable. proxy: the agent does not use
-// the generic proxy.
+// element of m. Lane l starts an asynchronous operation that completes at this
+// mbarrier. Returns NULL and reports a fault if the mbarrier is unusable.
+// `proxy` is true if the operation does not use the generic proxy.
 SimMbar *simmbar_for(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                      uint32_t addr, bool proxy);
-// simmbar_complete records that an agent completes `bytes` bytes at b.
-// simmbar_epoch and simmbar_actor return the epoch and the actor under which
-// the agent's writes become visible.
+// simmbar_complete records that an asynchronous operation completes `bytes`
+// bytes at b. The operation's writes become visible as writes of the actor
+// simmbar_actor (a vector-clock entry), in epoch simmbar_epoch.
 void simmbar_complete(SimCluster *c, SimMbar *b, uint32_t bytes);
 uint32_t simmbar_epoch(const SimMbar *b);
 int simmbar_actor(const SimCluster *c, const SimMbar *b);
-// Each mbarrier has two actors: simmbar_actor, and a turn actor, simmbar_twin.
-// (For other actors, simmbar_twin returns the actor itself.) A thread that
-// acquired an epoch of simmbar_actor sees what a phase releases. An epoch of
-// the turn actor only means that a phase is complete. A thread acquires such an
-// epoch even without memory order: it does so if it arrives at an mbarrier, or
+// Each mbarrier has two actors (vector-clock entries): simmbar_actor, and a
+// turn actor, simmbar_twin. (For other actors, simmbar_twin returns the actor
+// itself.) A thread that acquired an epoch of simmbar_actor sees what a phase
+// releases. An epoch of the turn actor only means that a phase is complete; it
+// orders no memory. A thread acquires it if it arrives at an mbarrier, or
 // observes that a copy is complete, after another thread that had the epoch.
 // Each warp also has a turn actor, for its arrivals. simmbar_turns returns the
 // part of a vector clock for turn actors, warps first.
@@ -109,8 +110,8 @@ static inline int simmbar_twin(const SimProg *p, int actor) {
 }
 void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
                   bool moved);
-// Adds epochs of turn actors to b's current phase. Threads that see the phase
-// complete acquire these epochs.
+// Adds epochs of turn actors (see simmbar_twin) to b's current phase. Threads
+// that see the phase complete acquire these epochs.
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 // Called after all warps of the cluster have exited.
 void simmbar_end(SimCluster *c);
@@ -120,24 +121,23 @@ bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);
 // Returns the number of mbarriers in the memory object of b in b's CTA.
 int simmbar_array(const SimCluster *c, const SimMbar *b);
 // Reports whether w waited several times at one mbarrier of a ring, and never
-// used another one, at which no warp has waited. used: whether the other
-// mbarrier must be in use.
+// used another one, at which no warp has waited. With `used`, the other one
+// must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);
 // Sets the fields of f that state why lane l of warp w accesses the bytes of a
-// copy too early. b: the mbarrier of the copy. `phase` is the number of the
-// mbarrier's phase when the copy started. `landed`: the copy is complete.
+// copy too early. `b` is the mbarrier of the copy. `phase` is the number of b's
+// phase when the copy started. `landed` is true if the copy is complete.
 void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
                   uint32_t phase, bool landed);
-// Returns the number of successful waits of w at b, minus the number of
-// completed phases of b.
+// Returns the number of w's successful waits at b, minus b's completed phases.
 int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
 // Returns the line of w's last successful wait at b.
 uint32_t simmbar_waited(const SimWarp *w, const SimMbar *b);
-// Records in r how many phases began at the mbarriers in the CTA of `of`,
-// summed over each array of mbarriers. The array of `of` comes first.
+// Records in r how many phases began at the mbarriers in the CTA of `of`. There
+// is one sum for each array of mbarriers. The array of `of` comes first.
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
-// Reports whether w waits at b for the phase that follows the one it should
-// wait for next. The wait then has the wrong parity.
+// Reports whether w skips a phase: it waits at b for the phase after the one
+// for which it should wait next. The wait then has the wrong parity.
 bool simmbar_skipped(const SimWarp *w, const SimMbar *b);
 // Returns the pending arrival that w's cp.asyncs will make at an mbarrier, or
 // NULL if no such arrival is pending.

@@ -1,5 +1,5 @@
 // Accesses to shared and global memory: checks bounds and alignment, counts
-// statistics, announces the access (hooks.h), and moves bytes.
+// statistics, announces the access to the checks (hooks.h), and moves bytes.
 //
 // A cp.async reads its source when it is issued. Its destination is marked as
 // pending until a wait, which writes the bytes.
@@ -36,7 +36,7 @@ void simmem_offsets(const SimWarp *w, const SimSide *s, int64_t *off) {
 // ---- bounds and alignment ----
 
 // Returns the first element of lane l's access that the object's layout does
-// not contain, or -1 if the layout contains all of them.
+// not contain. Returns -1 if the layout contains all of them.
 static int64_t gap_at(const Access *x, int l) {
   const SimMem *m = x->m;
   int64_t first = x->at[l] * 8 / m->own;
@@ -86,8 +86,8 @@ static void fault_place(Access *x, SimKind kind, int l) {
     name_place(x->m->members, f);
 }
 
-// Reports the fault that lane l accesses memory of CTA `rank`, which may not
-// have started. Treats an mbarrier in that memory as uninitialized.
+// Reports that lane l accesses memory of CTA `rank`, which may not have started
+// yet. Not called for operations on mbarriers, which mbar.c checks.
 static void fault_start(Access *x, int l, int rank) {
   SimFault *f = simreport_fault(x->w, SIM_START, l, x->i->src, 0, x->m->index,
                                 simprog_bit(x->m, x->off[l]) / x->m->own);
@@ -95,8 +95,7 @@ static void fault_start(Access *x, int l, int rank) {
   if (f) memcpy(f->gone.cta, cta->id, sizeof f->gone.cta);
 }
 
-// Sets x->home, for each lane, to the first byte of the shared memory of the
-// CTA that the lane accesses.
+// Sets x->home[l] to where the shared memory of lane l's accessed CTA begins.
 static uint32_t find_home(Access *x, uint32_t mask) {
   SimWarp *w = x->w;
   const SimProg *p = w->cluster->prog;
@@ -207,8 +206,8 @@ uint32_t simmem_check(Access *x, uint32_t mask) {
 
 static int lane_count(uint32_t mask) { return __builtin_popcount(mask); }
 
-// Writes to rel the distance of each lane's address from the first lane's
-// address, rounded down to `unit`. Returns false if a distance is too large.
+// Writes to rel[l] the distance of lane l's address from the first lane's,
+// which is rounded down to `unit`. Returns false if a distance is too large.
 static bool relative(const Access *x, uint32_t mask, int64_t base,
                      int64_t unit, uint32_t rel[LANES]) {
   int64_t first = (x->at[__builtin_ctz(mask)] + base) & ~(unit - 1);
@@ -223,7 +222,7 @@ static bool relative(const Access *x, uint32_t mask, int64_t base,
 }
 
 // Records the access as a shared-memory request. Lanes outside mask get address
-// 0. src: source addresses of a cp.async; NULL: 0 for all lanes.
+// 0. `src` has the source addresses of a cp.async; NULL: 0 for all lanes.
 static void record(const Access *x, SimAccess kind, uint32_t mask,
                    const uint64_t *src) {
   SimWarp *w = x->w;
@@ -333,8 +332,7 @@ static inline void copy_bytes(void *d, const void *s, int n) {
   }
 }
 
-// Copies n bytes for each lane of mask, from p + at[lane] to buf + lane *
-// stride.
+// Copies n bytes per lane of mask, from p + at[lane] to buf + lane * stride.
 static inline void copy_lanes(uint8_t *buf, int stride, const uint8_t *p,
                               const int64_t *at, uint32_t mask, int n) {
   for (; mask; mask &= mask - 1) {
@@ -374,8 +372,8 @@ static void announce(Access *x, uint32_t mask) {
   x->w->cluster->hooks->access(x, mask);
 }
 
-// Returns, for each lane, the distance of its bytes from simmem_first. If the
-// lanes access memory of several CTAs, the distances are stored in `far`.
+// Returns, for each lane, the distance of the lane's bytes from simmem_first.
+// If the lanes access memory of several CTAs, stores the distances in `far`.
 static const int64_t *distances(const Access *x, int64_t far[LANES]) {
   if (!x->m->rank) return x->at;
   for (int l = 0; l < LANES; l++) far[l] = simmem_from(x, l);
@@ -503,8 +501,8 @@ void simmem_load_bits(SimWarp *w, const SimIns *i, const SimMem *m,
   for (int l = 0; l < LANES; l++) out[l] &= (1u << m->bits) - 1;
 }
 
-// Stores byte number `part` of the lanes' elements, atomically, because other
-// host threads may write the other bits of that byte.
+// Stores byte number `part` of the lanes' elements. The stores are atomic,
+// because other host threads may write the other bits of that byte.
 static void put_bits(Access *x, uint32_t mask, const uint32_t *value,
                      int part) {
   const SimMem *m = x->m;
@@ -559,7 +557,7 @@ void simmem_rows(SimWarp *w, const SimIns *i, const SimMatrix *x,
 
 // Returns the new value of an atomic. In global memory, L2 adds floats and
 // flushes subnormal f32 to zero. In shared memory, a loop of instructions adds
-// the old value to the operand. cmp: the value with which CAS compares.
+// the old value to the operand. `cmp` is the value with which CAS compares.
 static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
                            uint64_t v, uint64_t cmp) {
   DType t = (DType)s->type;
@@ -575,7 +573,7 @@ static uint64_t atomic_new(AtomicKind k, const SimSide *s, uint64_t old,
 }
 
 // Executes an atomic for lane l. Sets *old to the previous value in memory.
-// Returns whether it stored a value.
+// Returns whether the atomic stored a value.
 static bool atomic_lane(Access *x, int l, uint64_t v, uint64_t cmp,
                         uint64_t *old) {
   const SimMem *m = x->m;
@@ -619,8 +617,8 @@ void simmem_atomic(SimWarp *w, const SimIns *i) {
 
 // ---- polls ----
 
-// Sets x->at and x->home of lane l for an access at offset off. Returns false,
-// without a report, if the access is out of bounds.
+// Sets x->at and x->home of lane l for an access at element offset `off`.
+// Returns false, without a report, if the access is out of bounds.
 static bool reaches(Access *x, int l, int64_t off) {
   const SimMem *m = x->m;
   const SimProg *p = x->w->cluster->prog;
@@ -678,8 +676,7 @@ struct SimBatch {
   // destinations, as offsets in the cluster's shared memory
   uint32_t dst[LANES];
   uint8_t data[LANES][16];
-  // the cp.async if the kernel also writes its source; NULL: the kernel does
-  // not
+  // the cp.async if the kernel also writes its source; otherwise NULL
   const SimIns *i;
   int64_t from[LANES];
 };
@@ -726,8 +723,8 @@ static void count_cpasync(Access *d, const Access *s, uint32_t mask,
   }
 }
 
-// Reads the sources of a cp.async. part: number of bytes that each lane reads;
-// NULL: all lanes read all bytes. Returns the lanes that read.
+// Reads the sources of a cp.async. part[l] is the number of bytes that lane l
+// reads; NULL: all lanes read all bytes. Returns the lanes that read.
 static uint32_t read_sources(Access *s, uint32_t mask, const uint32_t *part,
                              SimBatch *b) {
   uint32_t read = 0;
@@ -802,8 +799,8 @@ void simmem_commit(SimWarp *w) {
 }
 
 // Returns the pending cp.async of w that writes byte `at` of shared memory, and
-// sets *lane to its lane. Returns NULL if there is none. open: searches the
-// cp.asyncs that are in no group yet, otherwise the cp.asyncs in groups.
+// sets *lane to its lane. Returns NULL if there is none. With `open`, searches
+// the cp.asyncs that are in no group yet, otherwise the cp.asyncs in groups.
 static const SimBatch *batch_to(const SimWarp *w, uint32_t at, bool open,
                                 int *lane) {
   for (size_t k = w->copies.first; k < w->copies.end; k++) {

@@ -1,5 +1,4 @@
-// Facts about other schedules that a run with a systematic schedule shows
-// (interleave.h).
+// What a run with a systematic schedule (interleave.h) shows about others.
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 
@@ -11,7 +10,7 @@ typedef struct SimSwap {
   // src: source line of the step that was executed first. src2: source line of
   // the other step.
   uint32_t src, src2;
-  // the actors that execute the first steps of a schedule with the opposite
+  // the actors (decode/actors.h) that make the first steps in the opposite
   // order
   uint64_t *turn;
   size_t nturn;
@@ -35,8 +34,8 @@ enum { SIM_FULL = 1,
        // the kernel executes a wait only if a try_wait fails, but the wait was
        // for another phase than the try_wait (Launch.tries)
        SIM_TRIES = 256 };
-// Results of the systematic schedule of one cluster, or of all clusters if they
-// communicate.
+// Results of a run with a systematic schedule: of one cluster, or of all
+// clusters if they communicate.
 typedef struct SimOrders {
   uint64_t cluster;        // index of the first cluster
   // `count` is the number of scheduling steps. `hash` is a hash of their order.

@@ -4,12 +4,12 @@
 
 #include "decode/prog.h"
 
-// A line that computed a NaN or infinity from finite operands, by an operation.
-// All fields except `count` describe the first such result.
+// A line that computed a NaN or infinity from finite operands. All fields
+// except `count` describe the first such result.
 typedef struct SimOrigin {
   const SimIns *i;
   bool nan;                // whether the result is a NaN
-  // whether the operation is an MMA; v then holds the accumulator and the two
+  // whether the operation is an MMA; v then holds the accumulator, and the two
   // factors of the largest product
   bool sum;
   int n;                   // number of operands in v

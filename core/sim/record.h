@@ -1,7 +1,6 @@
 // Recorded accesses: the distinct requests that a run made to shared memory. A
-// request has the lanes, their bytes in the memory object, and a count. From
-// these requests, the bank conflicts for another layout of the object can be
-// computed.
+// request has the lanes, their bytes in the memory object, and a count. They
+// suffice to compute the bank conflicts for another layout of the object.
 #ifndef CUTE_SIM_RECORD_H
 #define CUTE_SIM_RECORD_H
 
@@ -31,16 +30,15 @@ typedef struct SimRequests {
   SimRequest *p;
   uint32_t n, cap;
   uint32_t *slot, nslot;  // hash table: index of a request + 1; 0: unused
-  // number of requests that were not recorded, because RECORD_MOST were
-  // recorded
+  // number of requests that were not recorded (there are RECORD_MOST already)
   uint64_t lost;
 } SimRequests;
 
 // Counts request r, and records it if it is new. Returns false if memory is
 // exhausted.
 bool record_add(SimRequests *all, const SimRequest *r);
-// Returns the number of passes that request r would need if each lane l
-// accessed byte addr[l] of the object. access.h describes `turns`.
+// Returns the number of passes (bank-conflict cycles) of request r if each lane
+// l accessed byte addr[l] of the object. For `turns`, see access.h.
 SimPasses record_passes(const SimRequest *r, const uint32_t addr[32],
                         SimTurns *turns);
 void record_free(SimRequests *all);

@@ -30,8 +30,8 @@ const SimReport *simreport_of(const SimWarp *w, SimKind kind, uint32_t src,
   return NULL;
 }
 
-// Adds 1 to the count of the report in `all`, of n reports, that equals r.
-// Returns false if no report equals r.
+// Finds the report in `all`, of n reports, that equals r, and adds 1 to its
+// count. Returns false if no report equals r.
 static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
                         const SimReport *r) {
   for (uint32_t k = 0; k < n; k++) {
@@ -44,7 +44,7 @@ static bool count_again(const SimCluster *c, SimFault *all, uint32_t n,
   return false;
 }
 
-// Fills in the report of a fault by a lane of w.
+// Fills in f, the report of a fault by a lane of w.
 static SimFault *begin(const SimWarp *w, SimFault *f, int lane,
                        const SimReport *r) {
   SimCluster *c = w->cluster;

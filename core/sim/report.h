@@ -37,20 +37,21 @@ typedef struct SimWarp SimWarp;
 const SimReport *simreport_of(const SimWarp *w, SimKind kind, uint32_t src,
                               int32_t mem);
 // Counts a fault of lane `lane` (-1: no particular lane). Returns the fault if
-// this is the first one of its kind, line and object. Returns NULL if the fault
+// it is the first one of this kind, line and object. Returns NULL if the fault
 // was counted before, or if there are too many faults.
 SimFault *simreport_state(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset,
                           uint64_t state);
 SimFault *simreport_fault(SimWarp *w, SimKind kind, int lane, uint32_t src,
                           uint32_t src2, int32_t mem, int64_t offset);
-// Counts behaviour that the tested cards accept but PTX does not guarantee: a
-// note, or with SimOpts.strict a fault. Returns the same as simreport_fault.
+// Counts behaviour that PTX does not guarantee, although the tested cards
+// accept it. It counts as a note or, with SimOpts.strict, as a fault. Returns
+// the same as simreport_fault.
 SimFault *simreport_note(SimWarp *w, SimKind kind, int lane, uint32_t src,
                          uint32_t src2, int32_t mem, int64_t offset);
 // Reports whether two reports are equal except for their counts.
 bool simreport_same(const SimReport *a, const SimReport *b);
-// Fills in `out` with the function's misuse of an MMA's registers (Fn.flight).
+// Describes in `out` the function's misuse of an MMA's registers (Fn.flight).
 void simreport_flight(const SimProg *p, SimFault *out);
 
 #endif

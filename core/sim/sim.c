@@ -26,7 +26,7 @@
 #include "sim/wgmma.h"
 
 enum { MAX_THREADS = 256, AHEAD = 1024, TILE_ALIGN = 64,
-       // instructions that each started cluster costs in the guard's budget
+       // cost of starting a cluster, in instructions of Run.guard's budget
        CLUSTER_COST = 256 };
 
 typedef struct Run {
@@ -158,9 +158,8 @@ static void merge(Run *r, SimOut *o) {
     stop(r);
 }
 
-// Hands over the results o of a finished cluster. Then merges results in the
-// order of clusters, up to the first cluster that has not finished. The caller
-// holds the lock.
+// Hands over `o`, the results of a finished cluster. Then merges results in the
+// order of clusters, up to the first unfinished one. The caller holds the lock.
 static void hand_over(Run *r, SimOut *o) {
   SimOut **at = &r->done;
   while (*at && (*at)->cluster < o->cluster) at = &(*at)->next;
@@ -210,10 +209,10 @@ static bool goes_on(void *run) {
 
 // ---- clusters that others cancel ----
 
-// Implements SimCluster.host.cancel. Clusters run on one thread if the kernel
-// cancels clusters, so that the results do not depend on time. One request in
-// four is refused at random. All later requests of that cluster are also
-// refused, because PTX does not allow a request after a refused one.
+// Implements SimCluster.host.cancel. If the kernel cancels clusters, all
+// clusters run on one thread, so that the results do not depend on time. One
+// request in four is refused at random. Later requests of a cluster with a
+// refused request are also refused, because PTX does not allow them.
 static bool cancel(void *run, SimCluster *c, uint64_t *cluster) {
   Run *r = run;
   if (c->refused || r->begun == r->total || base_random(&c->rng) % 4 == 0) {
@@ -326,7 +325,8 @@ static SimCluster *cluster_new(const Worker *w) {
 // ---- workers ----
 
 // Sets *cluster to the index of the next cluster to run. Returns false if none
-// is left. wait: waits until the results of another cluster can be kept.
+// is left. With `wait`, waits until there is room for another cluster's
+// results.
 static bool next_cluster(Run *r, uint64_t *cluster, bool wait) {
   if (r->prog->launch->debug && r->prog->hooks->ended(r->prog)) return false;
   pthread_mutex_lock(&r->lock);
@@ -364,7 +364,7 @@ static bool begin(Run *r, SimCluster *c, uint64_t index) {
   return true;
 }
 
-// Returns an unused SimCluster of a worker, which is allocated if necessary.
+// Returns an unused SimCluster of a worker, and allocates it if necessary.
 // Returns NULL if memory is exhausted.
 static SimCluster *place_for(Worker *w) {
   if (w->live < w->made) return w->cluster[w->live];
@@ -426,15 +426,15 @@ static void put_to_sleep(Worker *w, int k) {
   w->run->nasleep++;
 }
 
-// Reports whether cluster c must wait longer, because memory has not changed
-// since it began to wait.
+// Reports whether cluster c must continue to wait, because memory has not
+// changed since it began to wait.
 static bool is_waiting(const SimCluster *c) {
   return c->sleep.since == c->prog->common->changes && !c->sleep.hopeless;
 }
 
-// Resumes at most n waiting clusters, longest waiting first, if memory has
-// changed since they began to wait. all: resumes them even if memory has not
-// changed. Returns false if it resumed no cluster.
+// If memory has changed since they began to wait, resumes at most n waiting
+// clusters, longest waiting first. With `all`, resumes them even if memory has
+// not changed. Returns false if it resumed no cluster.
 static bool wake(Worker *w, int n, bool all) {
   bool some = false;
   for (SimCluster *c; n-- > 0 && (c = w->asleep); some = true) {
@@ -633,7 +633,7 @@ void sim_free(SimResult *r) {
   base_free(r);
 }
 
-// Returns the name of memory instruction i. Sets *smem and *gmem to its memory
+// Describes memory instruction i: returns its name, sets *smem and *gmem to its
 // objects, and *out to whether it moves data from shared to global memory.
 static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
                              int32_t *gmem, bool *out) {
@@ -664,8 +664,8 @@ static const char *memory_op(const SimProg *p, const Ins *i, int32_t *smem,
   return store ? "st.global" : "ld.global";
 }
 
-// Adds statistics record k to the result of its source line. Returns the line's
-// index, or -1 if the record's instruction was never executed.
+// Adds statistics record k to the result of its source line. Returns the index
+// of the line in s->line, or -1 if the instruction was never executed.
 static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   const SimStat *a = &r->stat[k];
   if (!a->count) return -1;
@@ -685,8 +685,8 @@ static int32_t add_line(const Run *r, SimResult *s, uint32_t k) {
   return (int32_t)(at - s->line);
 }
 
-// Builds the lines of the result. Changes the requests, which refer to
-// statistics records, so that they refer to lines.
+// Builds the lines of the result. The requests refer to statistics records;
+// makes them refer to lines instead.
 static bool add_lines(Run *r, SimResult *s) {
   uint32_t n = r->prog->nstat;
   int32_t *of = base_realloc(NULL, n * sizeof *of);
@@ -706,7 +706,7 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Returns reports with the facts of n faults, or NULL if memory is exhausted.
+// Returns reports of n faults with their facts, or NULL if memory is exhausted.
 // Sets *done to the number of finished reports.
 static SimReport *report_all(const Run *r, SimFault *all, uint32_t n,
                              size_t *done) {
@@ -781,8 +781,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (base_debug("sim")) print_program(cx, prog);
   Run r = {.opts = o, .prog = prog, .guard = guard_now};
   r.max_reports = o->max_reports > 0 ? o->max_reports : 16;
-  // nothing runs if the grid is empty, or if the function misuses an MMA's
-  // registers
+  // nothing runs if the grid is empty, or if MMA registers are misused
   bool misused = prog->fn->flight.kind, none = prog->nunit == 0 || misused;
   bool one = !none && single && (o->machine || !prog->common);
   int64_t unwritten = 0;
@@ -809,7 +808,7 @@ SimResult *sim_run(Ctx *cx, const Launch *l, const SimOpts *o) {
   if (ok && !r.stopped) prog->hooks->launch.find(prog, merge_fault, &r);
   bool whole = ok && !r.stopped && !r.nfault && !none;
   // With an event log, only one cluster runs. It writes only a part of the
-  // outputs, so unwritten elements are not reported.
+  // outputs, so elements that it does not write are no fault.
   if (whole && !r.tape)
     unwritten = prog->hooks->launch.unwritten(prog, one ? NULL : merge_fault,
                                               &r);

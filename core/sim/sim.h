@@ -3,8 +3,8 @@
 // Each warp is a vector machine of 32 lanes with a program counter and a mask
 // of active lanes. The warps of a cluster (of a CTA if there are no clusters)
 // are interleaved in an order that a seed determines. Clusters are distributed
-// over host threads. Faults of a kernel become reports and never make sim_run
-// fail.
+// over host threads. Faults of a kernel become reports; sim_run does not fail
+// then.
 #ifndef CUTE_SIM_H
 #define CUTE_SIM_H
 
@@ -14,18 +14,19 @@
 #include "sim/timing.h"
 
 // Ranges of coordinates in one mode of a tensor; both ends belong to a range.
-// With a period, range k is from[0] + k * period to to[0] + k * period. If
-// `tail` is then not 0, the last range is `tail` to extent - 1. Without a
-// period, `from` and `to` hold the first SIM_RANGES of the n ranges.
+// If `period` is not 0, range k is from[0] + k * period to to[0] + k * period.
+// A nonzero `tail` is then where the last range begins, which ends at the
+// extent. If `period` is 0, `from` and `to` hold the first SIM_RANGES of the n
+// ranges.
 enum { SIM_RANGES = 3, SIM_GAPS = 4 };
 typedef struct SimRanges {
   int mode;
   int64_t extent, n, period, tail, from[SIM_RANGES], to[SIM_RANGES];
 } SimRanges;
 
-// A part of an argument that a launch never reads or stores (cover.c). It
-// consists of the elements with a coordinate in at least one of the ranges `of`
-// or, if `all` is set, in each of these ranges.
+// A part of an argument that a launch never reads or stores (cover.c): the
+// elements with a coordinate in at least one of the ranges `of`. If `all` is
+// set, the elements with coordinates in each of these ranges.
 typedef struct SimGap {
   int32_t mem;         // memory object of the tensor, an index into Fn.mem
   uint32_t src;        // source line of the first load or store
@@ -42,35 +43,34 @@ typedef struct SimGap {
   int64_t none, size;  // numbers of elements: never accessed (none), all (size)
 } SimGap;
 
-// A shared tensor. A launch stored `count` elements, and never read n of them.
+// A shared tensor of which a launch stored `count` elements and never read n.
 typedef struct SimUnread {
   int32_t mem;         // an index into Fn.mem
   uint32_t src;        // source line of a store to element `first`
   bool whole;          // whether nothing read any element of the tensor
   // whether the n elements were read, but not after the last copy wrote them
   bool stale;
-  // n, count: as above. first: index of the first of the n elements.
+  // n, count: as described above. first: index of the first of the n elements.
   int64_t n, count, first;
 } SimUnread;
 
 // Two blocks that load the same elements, in clusters that store equal sums to
-// different elements. src: source line of the store; 0: there are no such
-// blocks.
+// different elements. `src` is the source line of the store; 0: not found.
 typedef struct SimTwins {
   uint32_t src;
   int32_t block[2][3];
 } SimTwins;
 
 // A wrong element of output `out` of a launch, at the coordinate `at` in
-// `modes` modes. Its value is `got`. From the shapes, it should be `want`: a
-// sum of elements of input in[0], or of products of elements of in[0] and
-// in[1]. src: source line of a store; 0: there is no such element.
+// `modes` modes. Its value is `got`. According to the shapes, it should be
+// `want`: a sum of elements of input in[0], or of products of elements of in[0]
+// and in[1]. `src` is the source line of a store; 0: none was found.
 typedef struct SimWrongSum {
   uint32_t src;
   int32_t out, in[2];      // arguments, as indices into Fn.arg
   int n;                   // number of inputs
   int modes, inmodes[2];   // numbers of modes with more than one coordinate
-  // inat: coordinates of each input's elements; -1: all coordinates of a mode
+  // inat: coordinates of the summed elements of each input; -1: all of a mode
   int64_t at[3], inat[2][3];
   double got, want;
   bool copies;  // whether each sum has only one term, so that `out` is a copy
@@ -83,9 +83,9 @@ typedef struct SimWrongSum {
 // The first operation that computed a NaN or infinity from finite operands, in
 // a launch that stored a NaN or infinity to an output.
 typedef struct SimNonfinite {
-  // Name of the operation; NULL: there is none. "mma": an MMA; v holds the
-  // accumulator and the factors of the largest product. "cvt": a conversion to
-  // the type named `to`. Otherwise "fma", "+", or the name of a function.
+  // Name of the operation; NULL: there is none. For "mma", v holds the
+  // accumulator and the factors of the largest product. "cvt" is a conversion
+  // to the type named `to`. Other names are "fma", "+", and names of functions.
   const char *op;
   const char *to;
   int n;                   // number of operands
@@ -95,7 +95,7 @@ typedef struct SimNonfinite {
   int32_t block[3], thread[3];
   uint64_t count;  // number of NaNs and infinities that this line computed from
                    // finite operands
-  // SimResult.inexact only: the key of its note in cutelua.text.notes
+  // SimResult.inexact only: the key of its message in cutelua.text.notes
   const char *key;
 } SimNonfinite;
 
@@ -132,16 +132,15 @@ typedef struct SimOpts {
   bool strict;         // whether notes are reported as faults
   const struct SimHooks *hooks;  // checks that listen to the run (hooks.h)
   // steps: scheduler of a systematic schedule (interleave.h); NULL: the
-  // schedule is random. all: all clusters run, although `unit` names one
-  // cluster.
+  // schedule is random. all: all clusters run, even if `unit` names one.
   const struct SimSteps *steps;
   bool all;
   // required first steps of the schedule; NULL: none
   const uint64_t *turn;
   size_t nturn;
-  // With `machine` or `steps`: index of the only cluster that runs or, with
-  // `all`, that is recorded. -1 means the first cluster with `machine`, and all
-  // clusters with `steps`.
+  // With `machine` or `steps`: index of the only cluster that runs. With `all`,
+  // all clusters run, and only this one is recorded. -1 means the first cluster
+  // with `machine`, and all clusters with `steps`.
   int64_t unit;
   // Called periodically on the calling thread with the completed fraction of
   // the run (0 to 1). If it returns false, the run stops. May be NULL. Must not
@@ -180,7 +179,7 @@ typedef struct SimResult {
   // ctas: number of CTAs that completed. early: number of CTAs that let the
   // next launch start before they waited for the preceding launch.
   uint64_t ctas, early;
-  // largest number of granules whose accesses one cluster tracked
+  // largest number of granules (shadow.h) that one cluster tracked
   uint64_t granules;
   char *output;           // output of printf, in the order of CTAs
   size_t noutput;

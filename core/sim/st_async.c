@@ -24,7 +24,7 @@ static void write(SimWarp *w, const SimSend *s, int l, uint8_t *out) {
   }
 }
 
-// Executes st.async for the lanes of mask, which name the same mbarrier.
+// Executes st.async for the lanes of mask, all of which name the same mbarrier.
 static void send(SimWarp *w, const SimIns *i, uint32_t mask, const Access *to,
                  SimMbar *b) {
   const SimSend *s = i->x;

@@ -6,7 +6,7 @@
 #include "sim/report.h"
 #include "sim/waited.h"
 
-typedef struct SimFrame {  // an open region of a warp
+typedef struct SimFrame {  // an open region (branch or loop) of a warp
   uint32_t mask;           // lanes that become active when the region ends
   uint32_t other;          // lanes that execute the other half of a branch
   uint32_t head;           // instruction that opened the region
@@ -21,8 +21,8 @@ typedef enum SimState {
 // number of buffers of this size.
 enum { SIM_ROOM = 256 * 64 * 4, SIM_ROOMS = 6 };
 
-// Prepared operands of MMAs (matrix.c). row: the AtomMma for which they are
-// prepared. filled: mask of the slots that hold an operand.
+// Operands of MMAs in the form that mma_multiply needs (matrix.c). `row` is the
+// AtomMma that uses them. `filled` is the mask of the slots in use.
 typedef struct SimPrepared {
   const void *row;
   uint64_t filled;
@@ -38,8 +38,8 @@ typedef struct SimAsync SimAsync;
 typedef struct SimPart SimPart;
 typedef struct SimTeam SimTeam;
 typedef struct SimPattern SimPattern;
-// The last poll of a warp. stuck: the warp returned to an earlier state while
-// memory was unchanged, so it will repeat this state forever.
+// The last poll of a warp. `stuck` is true if the warp returned to an earlier
+// state while memory was unchanged, so that it will repeat this state forever.
 typedef struct SimPoll {
   // stamp: number of memory changes before the poll. hash: hash of the warp's
   // state at the poll.
@@ -50,11 +50,11 @@ typedef struct SimPoll {
   bool stuck;
   const SimIns *i;
   // m: memory object that the warp polls. lane: a lane that polls it. at: byte
-  // offset of this lane's access in the object.
+  // offset in the object that this lane polls.
   const SimMem *m;
   int lane;
   int64_t at;
-  uint32_t home;  // shared memory: first byte of the polled CTA's memory
+  uint32_t home;  // shared memory: first byte of the CTA that owns m
 } SimPoll;
 
 struct SimWarp {
@@ -69,8 +69,8 @@ struct SimWarp {
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
   // State of divergence.c for a diverged warp. The lanes of such a warp are
-  // split into parts, one of which runs. `here` is the mask of the lanes of the
-  // running part. `waits` is the number of its failed polls. `tries` is the
+  // split into parts, which run in turns. `here` is the mask of the lanes of
+  // the running part, and `waits` its number of failed polls. `tries` is the
   // number of switches between parts since memory change number `stamp`. `part`
   // is the list of the parts that do not run; NULL: there are none.
   struct {
@@ -80,8 +80,8 @@ struct SimWarp {
   } split;
   SimPoll poll;            // last poll of memory (livelock.c)
   uint32_t clk;            // current epoch (hb_cluster.c)
-  // depth: number of open regions. ring: number of times that the kernel's
-  // patches used their ring of mbarriers (patch.h).
+  // depth: number of open branches and loops. ring: how many times the warp
+  // used the ring of mbarriers that the kernel's patches add (patch.h).
   uint32_t depth, ring;
   SimFrame *frame;
   char *v;                 // storage of registers and values
@@ -94,7 +94,7 @@ struct SimWarp {
   int bar, mbar;
   // polling: the last try_wait failed. refused: it failed only because the
   // simulator lets some polls fail at random. vain: the current step only
-  // repeats a failed poll (core/explore/), so that checks ignore its accesses.
+  // repeats a failed poll (core/explore/), so the checks ignore its accesses.
   bool polling, refused, vain;
   // The warp's cp.asyncs: entries `first` to `end` - 1 of `batch` are in
   // flight. committed: for each lane, number of committed groups. count: number
@@ -106,15 +106,15 @@ struct SimWarp {
     uint64_t count;
   } copies;
   // Asynchronous operations of the warp. groups: for each lane, number of
-  // committed bulk groups. issued: current epoch of the agent that executes
-  // them. teamwork: number of committed groups of warpgroup MMAs.
+  // committed bulk groups. issued: current epoch of these operations in the
+  // vector clocks. teamwork: number of committed groups of warpgroup MMAs.
   struct { uint32_t groups[LANES], issued, teamwork; } agents;
   // Cluster barrier. met: number of completed rounds. came: lanes that arrived.
   // passed: lanes that may pass.
   struct { uint32_t met, came, passed; } round;
   // n: registers of a thread. wanted: registers that a waiting setmaxnreg
   // requests (SW_REGISTERS). allot: the last setmaxnreg (i), the number of
-  // setmaxnregs executed so far (n), and the epoch of the last one (clk).
+  // setmaxnregs so far (n), and the epoch of the last one (clk).
   struct {
     int n, wanted;
     struct { const SimIns *i; uint32_t n, clk; } allot;
@@ -134,13 +134,14 @@ struct SimWarp {
   SimText text;            // output of printf
 };
 
-// Accesses that some threads released and that other threads may acquire.
+// Accesses that threads released, as vector clocks, for threads that acquire.
 typedef struct SimPast {
-  // `vc` is a vector clock with an epoch for each actor. `row` is a vector
-  // clock with an epoch for each thread (hb_cluster.c), or NULL.
+  // `vc` is a vector clock with an epoch for each actor (decode/actors.h).
+  // `row` has an epoch for each thread (hb_cluster.c), or is NULL.
   uint32_t *vc, *row;
   bool rows;               // whether `row` is in use
-  // gate of the event log (event_log.h) for threads that acquire this SimPast
+  // gate (barrier round or mbarrier phase) of the event log (event_log.h) for
+  // threads that acquire this SimPast
   uint32_t gate;
 } SimPast;
 
@@ -148,12 +149,12 @@ typedef struct SimBar {
   // expected: number of threads that the round needs. arrived: number of
   // threads that arrived (0: no round is open).
   int expected, arrived;
-  // members, waiting: masks of the CTA's warps that arrived, and that wait
+  // members: mask of the CTA's warps that arrived. waiting: mask of those that
+  // wait.
   uint32_t members, waiting;
   // for each warp: line and epoch of its arrival
   uint32_t src[MAX_WARPS], clk[MAX_WARPS];
-  // The previous round: masks of the warps that arrived (before), and of the
-  // warps that waited (knows).
+  // masks of the previous round's warps: arrived (before), and waited (knows)
   uint32_t before, knows;
   // for each warp: epoch of its arrival in the previous round
   uint32_t last[MAX_WARPS];
@@ -166,7 +167,7 @@ struct SimCta {
   uint64_t number;
   int32_t id[3];           // the CTA's position in the grid
   SimBar bar[MAX_BARS];
-  int pool[4];  // for each quarter of the SM: free registers per lane
+  int pool[4];  // for each of the SM's four quarters: free registers per lane
   // whether the CTA let the next launch start before it waited for the
   // preceding launch
   bool early;
@@ -178,12 +179,12 @@ struct SimCluster {
   uint32_t index;          // index of the cluster in the launch
   uint64_t rng, serial, mmas;
   // due: value of `serial` at which simexec_tick is called next. spent: the
-  // instructions up to this value of `serial` are already subtracted from the
-  // guard's budget (base/guard.h). cut: the source line at which the cluster
-  // was stopped; 0: none.
+  // instructions up to this value of `serial` have been subtracted from the
+  // instruction budget (base/guard.h). cut: the source line at which the
+  // cluster was stopped; 0: none.
   struct { uint64_t due, spent; uint32_t cut; } beat;
   // changed: number of changes of memory and of arrivals at barriers. moved:
-  // number of changes of memory only.
+  // number of changes of memory alone.
   uint64_t changed, moved;
   // Counters to detect livelocks (quiet_for in exec.c). polls: number of reads
   // of unchanged global memory in this time slice. vain: number of failed
@@ -223,8 +224,8 @@ struct SimCluster {
   } mbars;
   SimTeam *team;  // warpgroups (wgmma.c); NULL: the kernel has no wgmma
   struct SimTensors *tensors;  // tensor memory (tcgen05.c), or NULL
-  // The n pending operations of agents. landing: number of pending operations
-  // that end at an mbarrier.
+  // The n pending asynchronous operations. landing: number of pending
+  // operations that end at an mbarrier.
   struct { SimAsync **p; size_t n, max, landing; } agents;
   struct SimMaps *maps;    // tensor maps made by the kernel (tensormap_ops.c)
   // The cluster barrier. open, done: clocks that the threads acquire in the
@@ -243,20 +244,20 @@ struct SimCluster {
   // for each statistics record: one entry for shared and one for global memory
   SimPattern *pattern;
   struct SimRequests *requests;  // recorded accesses, or NULL
-  // whether a request of this cluster to cancel another cluster was refused
+  // whether this cluster asked to cancel another cluster, and was refused
   bool refused;
   SimOut *out;
-  // Scratch for operands of MMAs. rooms: the allocation. tile: SIM_ROOMS
-  // buffers of SIM_ROOM bytes, 64-byte aligned. kept: prepared operands A and
-  // B.
+  // Scratch for operands of MMAs. `rooms` is the allocation. `tile` points to
+  // SIM_ROOMS buffers of SIM_ROOM bytes, 64-byte aligned. `kept` describes the
+  // operands A and B that are kept for later MMAs.
   struct { char *rooms, *tile; SimPrepared kept[2]; } mma;
   // Data of the run. lock: pthread_mutex_t that atomics on global memory lock.
   // quit: flag that other threads set to end the run. tick: function that is
   // called from time to time; NULL: none. strict: notes are faults. budget:
   // instructions after which a warp is reported as endless. patience: the same
   // for a cluster, since memory last changed. cancel: takes the next cluster of
-  // the grid that has not started, and sets *index to its index; may refuse at
-  // any time by returning false.
+  // the grid that has not started, and sets *index to its index. It may refuse
+  // at any time by returning false.
   struct {
     void *lock;
     const bool *quit;

@@ -1,12 +1,12 @@
 // Tensor memory, its allocation, and the tcgen05 operations.
 //
-// A warp issues its MMAs and its copies from shared memory to an agent. The
-// agent executes these operations in the order of issue, when a later commit
-// completes, because no thread can observe their results sooner. Until then the
-// operands may be read from shared memory at any time. A commit is an operation
-// of the agent that arrives at an mbarrier (async.h). Threads that wait at this
-// mbarrier acquire the epoch of the warp's agent, which is the number of the
-// agent's completed operations.
+// The MMAs of a warp, and its copies from shared memory, execute in the order
+// of issue, when a later commit completes. This is soon enough, because no
+// thread can observe the results earlier. Until then the operands may be read
+// from shared memory at any time. A commit is an asynchronous operation that
+// arrives at an mbarrier (async.h). Each warp has an actor, an entry of the
+// vector clocks. The epoch of the actor is the number of the warp's completed
+// operations. Threads that wait at the mbarrier acquire this epoch.
 //
 // A warp's loads and stores of tensor memory move their data at once. Until the
 // warp waits for them, core/watch/tensor.c treats them as incomplete.
@@ -28,24 +28,24 @@
 
 enum { ALL_GROUPS = (1 << TMEM_GROUPS) - 1, ALL_LANES = (1 << TMEM_GROUP) - 1 };
 
-// An allocation of columns by warp `warp` of the CTA in line src. pair: whether
-// the other CTA of the pair holds the same columns.
+// An allocation of columns by warp `warp` of the CTA, in line src. `pair` is
+// true if the other CTA of the pair holds the same columns.
 typedef struct Claimed {
   int column, n, warp;
   uint32_t src;
   bool pair;
 } Claimed;
 
-// An allocation that a warp of a CTA of a pair has begun. column: the first
-// column, or -1 until the other CTA also allocates. i: the instruction; NULL:
-// no allocation has begun.
+// An allocation that a warp of a CTA pair has begun. `column` is the first
+// column, or -1 until the other CTA also allocates. `i` is the instruction;
+// NULL: no allocation has begun.
 typedef struct Ask {
   const SimIns *i;
   int warp, n, column;
 } Ask;
 
-// The tensor memory of a CTA. defined: for each group of lanes and each column,
-// a mask of the group's lanes that were written.
+// The tensor memory of a CTA. `defined` has, for each group of lanes and each
+// column, a mask of those lanes of the group that were written.
 typedef struct Tensor {
   uint32_t cell[TMEM_LANES][TMEM_COLUMNS];
   uint16_t defined[TMEM_GROUPS][TMEM_COLUMNS];
@@ -61,14 +61,14 @@ typedef struct Job {
   uint64_t desc[2];      // descriptors of A (0: A is in tensor memory) and of B
   // Addresses in tensor memory. d: of D, or of the columns that a shift moves.
   // a: of A. meta: of A's metadata. sf: of the scale factors of A and B. byte:
-  // byte of a column at which the scale factors begin.
+  // the byte in a column at which the scale factors begin.
   uint32_t d, a, meta, sf[2];
   uint8_t byte[2];
   bool add;
 } Job;
 
-// The operations that a warp issued to its agent. job[0] is operation number
-// `done` of the agent, counted from 0. closed: number of operations that a
+// The MMAs, copies and shifts that a warp issued. job[0] is the warp's
+// operation number `done`, counted from 0. closed: number of operations that a
 // commit follows. issued: for each kind of actor, number of issued operations.
 typedef struct Pipe {
   Job *job;
@@ -80,8 +80,8 @@ struct SimTensors {
   Tensor *cta;
   Pipe *pipe;
   bool pair;  // whether pairs of CTAs allocate
-  // Buffers for the part of an MMA that runs. a, b, d: operands A, B and D.
-  // raw: raw bytes of an operand.
+  // Buffers for that part of an MMA which is being computed. a, b, d: operands
+  // A, B and D. raw: raw bytes of an operand.
   float a[TMEM_LANES * 64], b[256 * 128], d[TMEM_LANES * 256];
   uint8_t sf[2][256 * 4];
   uint32_t meta[TMEM_LANES * 2];
@@ -156,8 +156,8 @@ static bool stop(SimWarp *w) {
   return false;
 }
 
-// Reads an operand that must be equal in all active lanes. Returns false and
-// reports a fault if the operand differs.
+// Reads an operand that must have the same value in all active lanes. Returns
+// false and reports a fault if the values differ.
 static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t *u) {
   int first = __builtin_ctz(w->active);
   *u = u32_at(w, slot)[first];
@@ -171,7 +171,7 @@ static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t *u) {
 }
 
 // Returns the only active lane. If several lanes are active, each of them would
-// issue the operation: reports a fault and returns -1.
+// issue the operation; then reports a fault and returns -1.
 static int one_lane(SimWarp *w, const SimIns *i) {
   int l = __builtin_ctz(w->active), n = __builtin_popcount(w->active);
   if (n == 1) return l;
@@ -231,7 +231,7 @@ static void claim(Tensor *t, Claimed claimed) {
            (size_t)claimed.n * sizeof **t->defined);
 }
 
-// Lets the warps of CTA `cta` that wait for columns try again.
+// Wakes the warps of CTA `cta` that wait for free columns.
 static void wake(SimCluster *c, int cta) {
   SimWarp *w = &c->warp[cta * c->prog->nwarp];
   for (int k = 0; k < c->prog->nwarp; k++)
@@ -239,8 +239,8 @@ static void wake(SimCluster *c, int cta) {
   c->moved++;
 }
 
-// Allocates n columns in both CTAs of w's pair if the other CTA also allocates.
-// Returns the first column, or -1 if w must wait.
+// Allocates n columns in both CTAs of w's pair, once the other CTA also
+// allocates. Returns the first column, or -1 if w must wait.
 static int claim_pair(SimWarp *w, const SimIns *i, int n) {
   SimCluster *c = w->cluster;
   int peer = rank_of(w) ^ 1;
@@ -375,10 +375,10 @@ static uint32_t address_of(SimWarp *w, const SimTensorPlace *p, int l) {
   return u32_at(w, p->address)[l] + (uint32_t)(off * p->mem->bits / 32);
 }
 
-// Columns of tensor memory of CTA `cta` that an operation accesses: n columns
-// from an address on, in the groups of lanes in `groups`. m: the memory object.
-// what: a name for the contents of the columns in reports; NULL: an operand of
-// the operation.
+// The columns of tensor memory that an operation accesses: n columns of CTA
+// `cta`, from an address on, in the groups of lanes in `groups`. `m` is the
+// memory object. `what` names the contents of the columns in reports; NULL: an
+// operand of the operation.
 typedef struct Columns {
   const SimMem *m;
   int cta;
@@ -467,7 +467,8 @@ static void announce(SimWarp *w, const SimIns *i, SimActor unit,
   w->cluster->hooks->tensor(&a);
 }
 
-// Returns the cell of register v of lane l, or the first of its two cells.
+// Returns the cell (a lane's 32-bit column) that register v of lane l copies,
+// or the first of two such cells.
 static uint32_t *cell_of(Tensor *t, const SimTensorIns *x, uint32_t address,
                          int v, int l) {
   uint32_t at = x->at[v * LANES + l];
@@ -475,8 +476,8 @@ static uint32_t *cell_of(Tensor *t, const SimTensorIns *x, uint32_t address,
                  [(address & 0xffff) + at % TMEM_COLUMNS];
 }
 
-// Returns the register value that is loaded from `cell`. packed: the register
-// consists of the lower halves of two cells.
+// Returns the register value that is loaded from `cell`. If `packed` is set,
+// the register consists of the lower halves of two cells.
 static uint32_t register_of(const uint32_t *cell, bool packed) {
   return packed ? (cell[0] & 0xffff) | cell[1] << 16 : cell[0];
 }
@@ -536,8 +537,7 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
 
 // ---- MMAs, copies from shared memory, and shifts: issue ----
 
-// Reports whether the rows of A or D are in groups of 16 lanes, one group in
-// each window of 32 lanes.
+// Reports whether the rows of A or D are in groups of 16 lanes, one in each 32.
 static bool in_windows(const AtomMma *r) {
   return r->m == 64 && atom_mma_ctas(r) == 1 && !(r->flags & AMF_WS);
 }
@@ -547,13 +547,12 @@ static uint32_t groups_of(const AtomMma *r, uint32_t address) {
   return in_windows(r) ? 0x55u << (address >> 16) / TMEM_GROUP : ALL_GROUPS;
 }
 
-// Returns the lane that holds row m of A or D, relative to the lane in the
-// operand's address.
+// Returns the lane of row m of A or D, relative to the operand's address.
 static int lane_of(const AtomMma *r, int m) {
   return in_windows(r) ? m % 16 + m / 16 * 32 : m;
 }
 
-// Reports a fault because an operand starts at a lane where it must not start.
+// Reports a fault: an operand starts at a lane at which it may not start.
 static bool misplaced(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                       uint32_t lane) {
   SimFault *f = misuse(w, i, l, 0, m, TENSOR_LANE);
@@ -579,7 +578,7 @@ static int columns_of_d(const AtomMma *r) {
   return r->n / atom_umma_parts(r);
 }
 
-// Returns the rank of the first CTA that takes part in an operation of w.
+// Returns the lowest rank of the CTAs that take part in an operation of w.
 static int first_cta(const SimWarp *w, const SimTensorIns *x) {
   return rank_of(w) & ~(x->ctas - 1);
 }
@@ -618,8 +617,8 @@ static bool is_packed(const AtomMma *r) {
   return r->flags & AMF_SCALE && !(r->flags & AMF_BYTE);
 }
 
-// Returns the number of bytes of an element of A (0) or B (1), or of two packed
-// elements.
+// Returns the number of bytes of an element of A (0) or B (1). For packed
+// elements, returns the bytes of two elements.
 static int bytes_of(const AtomMma *r, int which) {
   int bits = dtype_bits(which ? r->b_type : r->a_type);
   return bits < 8 ? 1 : bits / 8;
@@ -635,8 +634,8 @@ static int units_of(const AtomMma *r, int which) {
   return depth_of(r, which) / (is_packed(r) ? 2 : 1);
 }
 
-// Returns the number of rows of an operand in the shared memory of a CTA: A (0)
-// or B (1) of an MMA, or the source of a copy (1).
+// Returns the number of rows of an operand that are in a CTA's shared memory.
+// The operand is A (0) or B (1) of an MMA, or the source of a copy (1).
 static int rows_of(const SimTensorIns *x, int which) {
   const AtomMma *r = x->row;
   return r ? (which ? r->n : r->m) / x->ctas : x->rows;
@@ -654,7 +653,7 @@ static void pieces_of(const SimTensorIns *x, int which, uint64_t desc, See *see,
                0, rows, see, ud);
 }
 
-// Records that the agent reads an operand from each CTA's shared memory.
+// Records that an operation will read an operand from each CTA's shared memory.
 static bool lend(SimWarp *w, const SimIns *i, int l, int which, uint64_t desc,
                  uint32_t epoch) {
   const SimTensorIns *x = i->x;
@@ -681,7 +680,7 @@ static Job *new_job(SimCluster *c, Pipe *p) {
   return &p->job[p->njob++];
 }
 
-// Checks columns that an operation accesses in each CTA that takes part.
+// Checks the columns that an operation accesses, in each CTA that takes part.
 static bool check_all(SimWarp *w, const SimIns *i, int l, Columns x,
                       bool read) {
   const SimTensorIns *ins = i->x;
@@ -693,8 +692,8 @@ static bool check_all(SimWarp *w, const SimIns *i, int l, Columns x,
   return true;
 }
 
-// Announces accesses to columns in each CTA that takes part. start: first
-// column of an MMA's accumulators.
+// Announces accesses to columns in each CTA that takes part. `start` is the
+// first column of an MMA's accumulators.
 static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
                          bool write, uint32_t epoch, int start) {
   const SimTensorIns *ins = i->x;
@@ -712,9 +711,9 @@ static void announce_all(SimWarp *w, const SimIns *i, int l, Columns x,
   }
 }
 
-// Sets the address of the scale factors of A (0) or B (1) in job j, which lane
-// l issues. Sets *all to the columns that contain the scale factors. Returns
-// false and reports a fault if this address is not allowed.
+// Sets the address, in job j, of the scale factors of A (0) or B (1). Lane l
+// issues the job. Sets *all to the columns that contain the scale factors.
+// Returns false and reports a fault if this address is not allowed.
 static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
                         Columns *all) {
   const SimTensorIns *x = i->x;
@@ -733,9 +732,9 @@ static bool find_scales(SimWarp *w, const SimIns *i, int l, int which, Job *j,
   return stop(w);
 }
 
-// Sets the address of the metadata in job j, which lane l issues. Sets *all to
-// the columns that contain the metadata. Returns false and reports a fault if
-// this address is not allowed.
+// Sets the address, in job j, of the metadata. Lane l issues the job. Sets *all
+// to the columns that contain the metadata. Returns false and reports a fault
+// if this address is not allowed.
 static bool find_metadata(SimWarp *w, const SimIns *i, int l, Job *j,
                           Columns *all) {
   const SimTensorIns *x = i->x;
@@ -746,7 +745,7 @@ static bool find_metadata(SimWarp *w, const SimIns *i, int l, Job *j,
          check_all(w, i, l, *all, true);
 }
 
-// Checks that operand x shares no columns with the MMA's accumulators d.
+// Checks that operand x shares no columns with d, the MMA's accumulators.
 static bool check_apart(SimWarp *w, const SimIns *i, int l, const Columns *x,
                         const Columns *d) {
   int from = (int)(x->address & 0xffff), to = (int)(d->address & 0xffff);
@@ -848,7 +847,7 @@ typedef struct Load {
   char *to;
   // bytes: bytes of an element. bits: bits of an element in a piece, where
   // elements narrower than a byte are packed. k: extent of K if the operand is
-  // MN-major, else 0. n: number of pieces so far.
+  // MN-major, else 0. n: number of pieces loaded so far.
   int bytes, bits, k, n;
 } Load;
 
@@ -867,7 +866,7 @@ static void load_piece(void *ud, uint32_t at) {
     memcpy(to + r * l->k * b, piece + r * b, (size_t)b);
 }
 
-// Copies those rows of A or B that are in the shared memory of CTA `cta`.
+// Copies the rows of A or B that CTA `cta` has in its shared memory.
 static void load_shared(const SimWarp *w, const Job *j, int which, int cta,
                         char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
@@ -879,8 +878,8 @@ static void load_shared(const SimWarp *w, const Job *j, int which, int cta,
   pieces_of(j->i->x, which, j->desc[which], load_piece, &l);
 }
 
-// A part of D: `rows` rows from lane `lane` on of CTA `cta`, and columns
-// `first` to first + n - 1 of D.
+// A part of D: `rows` rows in CTA `cta`, from lane `lane` on, and columns
+// `first` to first + n - 1.
 typedef struct Part { int cta, lane, rows, first, n; } Part;
 
 // Returns part k of an MMA of w. The parts of the first CTA come first, then
@@ -892,14 +891,14 @@ static Part part_of(const SimWarp *w, const SimTensorIns *x, int k) {
                 rows_of(x, 0), n * own, n};
 }
 
-// Returns the tensor memory of row m of a part, for an operand at `address`.
+// Returns a pointer to row m of part p in tensor memory, for an `address`.
 static uint32_t *row_at(const SimWarp *w, const AtomMma *r, const Part *p,
                         uint32_t address, int m) {
   uint32_t lane = (address >> 16) + (uint32_t)(p->lane + lane_of(r, m));
   return &tensor_at(w, p->cta)->cell[lane][address & 0xffff];
 }
 
-// Copies a part's rows of A, packed in columns, from tensor memory.
+// Copies the rows of A for a part of D from the columns of tensor memory.
 static void load_tensor(const SimWarp *w, const Job *j, const Part *p,
                         char *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
@@ -919,9 +918,9 @@ static void widen(const AtomMma *r, DType t, const void *raw, int n,
       ((int16_t *)out)[k] = t == DT_I8 ? (int8_t)u[k] : u[k];
 }
 
-// Copies the scale factors of A (0) or B (1) for a part of D from tensor memory
-// to `to`. Each of the four windows of 32 lanes holds a copy of them. Reports a
-// fault if the copies differ.
+// Copies scale factors for a part of D from tensor memory to `to`: those of A
+// (0) or B (1). Each of the four windows of 32 lanes holds a copy of them.
+// Reports a fault if the copies differ.
 static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
                         uint8_t *to) {
   const SimTensorIns *x = j->i->x;
@@ -943,8 +942,8 @@ static void load_scales(SimWarp *w, const Job *j, const Part *p, int which,
     }
 }
 
-// Copies the metadata of a part's rows from tensor memory to `to`. Reports a
-// fault if the tensor cores do not accept the metadata.
+// Copies the metadata of the rows of a part from tensor memory to `to`. Reports
+// a fault if the tensor cores do not accept the metadata.
 static void load_metadata(SimWarp *w, const Job *j, const Part *p,
                           uint32_t *to) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
@@ -967,8 +966,8 @@ static void load_metadata(SimWarp *w, const Job *j, const Part *p,
   }
 }
 
-// Moves a part of D between tensor memory and the buffer `d`. An f16 is in the
-// lower half of a column.
+// Moves a part of D between tensor memory and the buffer `d`. Elements of f16
+// are in the lower halves of columns.
 static void move_d(SimWarp *w, const Job *j, const Part *p, bool store) {
   const AtomMma *r = ((const SimTensorIns *)j->i->x)->row;
   float *tile = w->cluster->tensors->d;
@@ -1033,8 +1032,8 @@ static void run_part(SimWarp *w, const Job *j, const Part *p) {
   move_d(w, j, p, true);
 }
 
-// Executes a shift in CTA `cta`: copies the columns of lane r to lane r + 1.
-// The columns of the last lane are not copied.
+// Executes a shift in CTA `cta`: copies the columns of each lane to the next
+// higher lane. The columns of the last lane are not copied.
 static void run_shift(SimWarp *w, const Job *j, int cta) {
   Tensor *t = tensor_at(w, cta);
   uint32_t column = j->d & 0xffff, first = j->d >> 16;
@@ -1064,7 +1063,7 @@ static void run(SimWarp *w, const Job *j) {
 
 // ---- commit ----
 
-// A commit, which completes the first `upto` operations of its warp.
+// A commit, which completes the first `upto` operations that its warp issued.
 typedef struct Commit { uint32_t upto; } Commit;
 
 static void land(SimAsync *a, SimStage stage) {
@@ -1123,7 +1122,7 @@ uint32_t simtcgen05_open(const SimWarp *w) {
   return 0;
 }
 
-// Reports a permission to allocate that only one CTA of a pair gave up.
+// Reports that only one CTA of a pair gave up the permission to allocate.
 static void check_permit(SimCluster *c, int cta) {
   const Tensor *t = &c->tensors->cta[cta];
   if (!c->tensors->pair || !t->gone || c->tensors->cta[cta ^ 1].gone) return;

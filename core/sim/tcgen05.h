@@ -22,19 +22,20 @@ void simtcgen05_store(SimWarp *w, const SimIns *i);
 void simtcgen05_wait(SimWarp *w, bool loads);
 // Returns the number of free columns of w's CTA.
 int simtcgen05_left(const SimWarp *w);
-// Reports whether w waits because the other CTA of its pair has not allocated.
+// Reports whether w waits until the other CTA of its pair also allocates.
 bool simtcgen05_alone(const SimWarp *w);
-// Returns the line of an MMA or copy of w's CTA, or of the other CTA of its
-// pair, that no commit followed. Returns 0 if there is none.
+// Returns the line of an MMA or copy that no commit followed, by w's CTA or by
+// the other CTA of its pair. Returns 0 if there is none.
 uint32_t simtcgen05_open(const SimWarp *w);
 // Called when all warps have exited.
 void simtcgen05_end(SimCluster *c);
 
-// An access to columns `column` to column + n - 1 of the groups of lanes in
-// `groups` of CTA `cta`. It is complete for threads that acquired epoch `epoch`
-// of actor `unit` of the warp. row: the atom of an MMA. start: for an MMA,
-// first column of the accumulators. base: first column of the allocation.
-// freed: the columns are deallocated, which is treated as a write by the warp.
+// An access to columns `column` to column + n - 1 of CTA `cta`, in the groups
+// of lanes in `groups`. It is complete for threads that acquired epoch `epoch`
+// of the warp's actor of kind `unit` (a vector-clock entry, decode/actors.h).
+// row: the atom of an MMA. start: for an MMA, first column of the accumulators.
+// base: first column of the allocation. freed: the columns are deallocated,
+// which counts as a write by the warp.
 struct SimTensorAccess {
   SimWarp *w;
   const SimIns *i;

@@ -1,7 +1,8 @@
 // Tensor maps that a kernel creates in memory. The kernel copies the map of an
 // argument, changes it to describe another tensor, and releases it to the TMA
-// proxy. The threads that use the map acquire it. In such a map, the address of
-// a tensor consists of an object number and a byte offset.
+// proxy. The threads that use the map acquire it. In the simulator, the
+// tensor's address in such a map consists of an object number and a byte
+// offset.
 //
 // Copies read a map through a separate proxy. A change to a map is visible to a
 // copy after two fences: a release after all writes to the map, and an acquire
@@ -16,7 +17,7 @@
 
 #include <string.h>
 
-// number of low bits of a tensor's address in a map that hold the byte offset
+// A tensor's address in a map holds a byte offset in its WHERE low bits.
 enum { WHERE = 40 };
 enum { BYTES = 128, KEPT = 8 };
 
@@ -41,8 +42,8 @@ static uint64_t address_of(const SimMem *m, int64_t byte) {
   return ((uint64_t)(m->index + 1) << WHERE) + (uint64_t)byte;
 }
 
-// Reports the misaligned tensor maps among the maps that the lanes of mask
-// access at elements `off` of m. Returns the lanes whose maps are aligned.
+// Reports the misaligned tensor maps that the lanes of mask access, at elements
+// `off` of m. Returns the lanes whose maps are aligned.
 static uint32_t aligned(SimWarp *w, const SimIns *i, const SimMem *m,
                         uint32_t mask, const int64_t *off) {
   uint64_t base = m->base + (uintptr_t)m->p;
@@ -125,7 +126,7 @@ static bool grow(SimCluster *c, SimMaps *t) {
   return true;
 }
 
-// Returns the entry of the map at address p. If there is no entry, creates one
+// Returns the entry for the map at address p. If there is no entry, creates one
 // if `make` is set, else returns NULL.
 static Note *note_of(SimCluster *c, const uint8_t *p, bool make) {
   SimMaps *t = maps_of(c);
@@ -154,8 +155,7 @@ static Deed deed_of(const SimWarp *w, uint32_t lanes) {
   return (Deed){w->cluster->index + 1, w->clk, lanes, (uint16_t)w->id};
 }
 
-// Reports whether lane `lane`'s execution of operation d happens before lane l
-// of w.
+// Reports whether operation d of lane `lane` happens before lane l of w.
 static bool knows(SimWarp *w, int l, const Deed *d, int lane) {
   if (d->unit == w->cluster->index + 1)
     return w->cluster->hooks->before(w, l, d->warp, 1u << lane, d->clk);
@@ -318,8 +318,7 @@ static bool tell(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   return false;
 }
 
-// Returns the global memory object that contains a tensor's address, or NULL if
-// no object does.
+// Returns the global memory object with a tensor's encoded address, or NULL.
 static const SimMem *object_at(const SimProg *p, uint64_t address) {
   uint64_t k = address >> WHERE;
   if (k < 1 || k > p->fn->mem.n) return NULL;
@@ -338,8 +337,8 @@ static bool is_inside(const TensorMap *m, const SimMem *of, int64_t at,
   return last <= of->bytes;
 }
 
-// Decodes t->words into t. Returns false if the words do not encode a map with
-// the same box as the previous t->map.
+// Decodes t->words into *t. Returns false if the words do not encode a map, or
+// encode one with another box than the previous t->map.
 static bool decode_like(const SimProg *p, SimMapped *t) {
   uint64_t want[TENSORMAP_WORDS];
   TensorMap like = t->map;
@@ -354,8 +353,8 @@ static bool decode_like(const SimProg *p, SimMapped *t) {
   return memcmp(want, t->words, sizeof want) == 0 && t->tensor;
 }
 
-// Decodes t->words into t, for a tensor at a raw address. The map may have any
-// box. Returns false if the words do not encode a map that copy b can use.
+// Decodes t->words into *t, for a tensor at a raw address. The map may have any
+// box. Returns false if copy b cannot use the words as a map.
 static bool decode_any(const SimProg *p, SimMapped *t, const SimBulk *b) {
   bool rows = b->flags & BKF_ROWS;
   int modes = rows ? 2 : b->modes;

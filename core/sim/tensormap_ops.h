@@ -21,10 +21,10 @@ void tensormap_ops_release(SimWarp *w);      // for fence.proxy.tensormap
 void tensormap_ops_wrote(const Access *x, uint32_t mask);
 void tensormap_ops_reset(SimCluster *c);
 void tensormap_ops_free(struct SimMaps *t);
-// Loads the tensor map at operand s for lane l into t. If the program knows the
-// copy's map (SimBulk.map), t->map must be a copy of it, and the loaded map
-// must have the same box. Returns false and reports a fault if the map is not
-// valid.
+// Loads the tensor map at operand s for lane l into t. If the copy's map is
+// known from the program (SimBulk.map), t->map must be a copy of it, and the
+// loaded map must have the same box. Returns false and reports a fault if the
+// map is not valid.
 bool tensormap_ops_take(SimWarp *w, const SimIns *i, int l, const SimSide *s,
                         SimMapped *t);
 // Checks that the tensor map is unchanged since copy `a` loaded it. Reports a

@@ -8,7 +8,8 @@
 #include <stdint.h>
 
 // Costs of a fence in cycles. cta, gpu, sys, async: latency until the warp
-// continues. cta_each and so on: time of the SM for each warp's fence.
+// continues. cta_each, gpu_each, sys_each: time of the SM for each warp's
+// fence.
 typedef struct SimFenceCost {
   double cta, cta_each;
   double gpu, gpu_each;
@@ -25,14 +26,15 @@ typedef struct SimMachine {
   uint64_t steps;      // maximum number of steps in the event log
   bool events;         // whether to collect events
   double mma, wgmma;   // 16-bit multiply-adds per cycle and quarter of the SM
-  double mma_f4;       // FMAs per cycle by mma of packed 4-bit floats
+  double mma_f4;  // FMAs per cycle of mma instructions with packed 4-bit floats
   // multiply-adds of tcgen05.mma per cycle and quarter of the SM: of 16-bit
   // floats, of integers, of packed 4-bit floats
   double tcgen05, tcgen05_i8, tcgen05_f4;
-  // fraction of an mma's time after which the same warp may issue its next mma
+  // fraction of an mma's time after which the warp may issue its next mma
   double mma_again;
-  // cycles for which one warp operation occupies its quarter of the SM: f64
-  // arithmetic; integer arithmetic or a comparison; a special function
+  // cycles for which one warp instruction occupies its quarter of the SM. f64:
+  // f64 arithmetic. integer: integer arithmetic or a comparison. special: a
+  // special function.
   double f64, integer, special;
   double l2, bulk;     // rates of loads from L2 by threads, and by TMA
   // rates of stores to L2, and of writes to shared memory by TMA
@@ -64,7 +66,7 @@ typedef struct SimMachine {
 
 // An event of the estimate; times are in cycles. EVENT_WARP: a warp ran from t
 // to end. EVENT_BEGIN, EVENT_END: the warp began or ended a named range.
-// EVENT_AGENT: an asynchronous agent that the warp started worked from t to
+// EVENT_AGENT: an asynchronous operation that the warp started ran from t to
 // end. `cluster` is the number of the modelled cluster.
 typedef enum SimEventKind {
   EVENT_WARP, EVENT_BEGIN, EVENT_END, EVENT_AGENT

@@ -4,7 +4,8 @@
 
 #include "decode/prog.h"
 
-// The last wait of a warp for groups of one kind, for example bulk groups.
+// The last wait of a warp for groups of asynchronous operations of one kind,
+// for example bulk groups.
 // - lanes: the waiting lanes.
 // - idle: waiting lanes that had committed no group.
 // - still: waiting lanes that had committed no group since their previous wait.

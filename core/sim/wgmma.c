@@ -5,12 +5,12 @@
 // memory as the descriptors state, in pieces of 16 bytes with swizzled
 // addresses.
 //
-// Each warpgroup has an agent, whose epoch is the number of issued MMAs. The
-// n-th MMA reads shared memory in epoch n of this agent. Threads that wait for
-// the MMA acquire this epoch. PTX guarantees completion only to the threads
-// that execute the wait, so the waits of each warp are recorded. A write that
-// happens after the wait of one warp, but not after the waits of the other
-// three, is reported as a note (simwgmma_alone).
+// Each warpgroup has an actor, an entry of the vector clocks whose epoch is the
+// number of issued MMAs. The n-th MMA reads shared memory in epoch n of this
+// actor. Threads that wait for the MMA acquire this epoch. PTX guarantees
+// completion only to the threads that execute the wait, so the waits of each
+// warp are recorded. A write that happens after the wait of one warp, but not
+// after the waits of the other three, is reported as a note (simwgmma_alone).
 #include "sim/wgmma.h"
 
 #include "hardware/descriptor.h"
@@ -20,7 +20,7 @@
 
 enum { WARPS = 4, ROWS = 16, GROUPS = 8 };
 
-// A wait of a warp for the first n MMAs. clk: the warp's epoch at the wait.
+// A wait of a warp for the first n MMAs. `clk` is the warp's epoch at the wait.
 typedef struct Passed { uint32_t n, clk; } Passed;
 typedef struct Waits { Passed *at; uint32_t n, cap; } Waits;
 
@@ -33,19 +33,18 @@ typedef struct Job {
 } Job;
 
 struct SimTeam {
-  // MMAs in flight. job[0] is MMA number `done` of the warpgroup, counted from
-  // 0.
+  // MMAs in flight. job[0] is the warpgroup's MMA with number `done`.
   Job *job;
   uint32_t njob, cap;
   uint32_t done;          // number of completed MMAs
   uint32_t issued[WARPS];
-  // For each warp and each of its latest groups: number of MMAs that the warp
-  // had issued when it committed the group.
+  // For each warp and each of its latest groups: how many MMAs the warp had
+  // issued when it committed the group.
   uint32_t closed[WARPS][GROUPS];
-  // for each warp: its waits that covered more MMAs than its earlier waits
+  // for each warp: its waits that covered more MMAs than all earlier waits
   Waits waits[WARPS];
-  // A cached result: at warp instruction number `serial`, lane `lane` happens
-  // after the waits of all four warps for the first `met` MMAs.
+  // A cached result, valid at warp instruction number `serial`: the waits of
+  // all four warps for the first `met` MMAs happen before lane `lane`.
   struct { uint64_t serial; uint32_t lane, met; } behind;
 };
 
@@ -92,8 +91,8 @@ static SimTeam *team_of(const SimWarp *w) {
   return &w->cluster->team[number(w)];
 }
 
-// first_of returns the first warp of w's warpgroup. actor_of returns the
-// warpgroup's agent.
+// first_of returns the first warp of w's warpgroup. actor_of returns the actor
+// (vector-clock entry) that stands for the warpgroup's MMAs.
 static SimWarp *first_of(SimWarp *w) { return w - w->in % WARPS; }
 
 static int actor_of(const SimWarp *w) {
@@ -103,8 +102,8 @@ static int actor_of(const SimWarp *w) {
 
 // ---- descriptors ----
 
-// depth returns how many elements along K are stored for a row of A (which = 0)
-// or B (which = 1). bytes_of returns the number of bytes of an element.
+// depth returns the number of stored elements in a row of A (which = 0) or B
+// (which = 1), along K. bytes_of returns the number of bytes of an element.
 static int depth(const AtomMma *r, int which) {
   return which ? r->k : atom_mma_depth(r);
 }
@@ -129,8 +128,7 @@ typedef struct Lend {
   uint32_t epoch;
 } Lend;
 
-// Returns the object of shared memory that contains byte `at`, or NULL if no
-// object contains it.
+// Returns the object of shared memory that contains byte `at`, or NULL.
 static const SimMem *object_at(const SimMmaIns *x, uint32_t at) {
   for (int k = 0; k < x->nsmem; k++) {
     const SimMem *m = x->smem[k];
@@ -156,7 +154,7 @@ static void lend_piece(void *ud, uint32_t at) {
 }
 
 // Records that an MMA reads w's part of the operands: the warp's rows of A, and
-// all of B. first: w is the first warp that issues the MMA.
+// all of B. `first` is true if w is the first warp that issues the MMA.
 static void lend(SimWarp *w, Job *j, uint32_t epoch, bool first) {
   const SimMmaIns *x = j->i->x;
   Lend l = {.x = {.w = w, .i = j->i, .m = x->smem[0], .bytes = PIECE,
@@ -176,8 +174,7 @@ typedef struct Load {
   const uint8_t *smem;
   int64_t bytes;
   char *to;
-  // k: extent of K if the operand is MN-major, else 0. n: number of pieces that
-  // were loaded.
+  // k: extent of K if the operand is MN-major, else 0. n: pieces loaded so far.
   int k, n;
 } Load;
 
@@ -224,8 +221,8 @@ static void multiply(const SimMmaIns *x, int rows, const void *a,
     mma_tile(&x->m, rows, x->row->n, a, b, d, d);
 }
 
-// Computes D += A * B for a sparse A. The metadata of each row of A selects
-// which elements of B's rows (n,2K) are multiplied.
+// Computes D += A * B for a sparse A. The metadata of each row of A selects the
+// elements of B's rows (n,2K) that are multiplied.
 static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
                             const char *b, char *d) {
   const AtomMma *r = x->row;
@@ -246,7 +243,8 @@ static void multiply_sparse(SimWarp *w, const SimMmaIns *x, const char *a,
   }
 }
 
-// Reports whether mma_multiply can compute MMA x.
+// Reports whether mma_multiply can compute MMA x: A is not sparse, and the
+// elements are not integers.
 static bool is_dense(const SimMmaIns *x) {
   return !(x->row->flags & AMF_SPARSE) && !dtype_is_int(x->row->d_type);
 }
@@ -268,7 +266,7 @@ static void load_b(SimWarp *w, const Job *j, void *to) {
   widen(x, x->row->b_type, raw, x->row->n * x->row->k, to);
 }
 
-// Computes a warp's rows of D. b: B, prepared for mma_multiply.
+// Computes a warp's rows of D. `b` is B in the form that mma_multiply needs.
 static void compute_dense(SimWarp *w, const Job *j, const float *b) {
   const SimMmaIns *x = j->i->x;
   float *a = simmatrix_room(w, 0), *c = simmatrix_room(w, 2);
@@ -280,7 +278,7 @@ static void compute_dense(SimWarp *w, const Job *j, const float *b) {
   bool nonfinite = mma_multiply(&x->m, x->row->n, a, b, c, d);
   simmatrix_results(w, x, 0, d);
   if (!nonfinite || !w->cluster->prog->watched) return;
-  // buffer 1 keeps the prepared B
+  // buffer 1 still holds B in the form that mma_multiply needs
   float *b_tile = base_realloc(NULL, SIM_ROOM);
   if (!b_tile) {
     w->cluster->oom = w->cluster->stop = true;
@@ -292,8 +290,8 @@ static void compute_dense(SimWarp *w, const Job *j, const float *b) {
   base_free(b_tile);
 }
 
-// Computes a warp's rows of D if the elements are integers or A is sparse. b:
-// B, as load_b writes it.
+// Computes a warp's rows of D if the elements are integers or A is sparse. `b`
+// is B as load_b writes it.
 static void compute(SimWarp *w, const Job *j, const void *b) {
   const SimMmaIns *x = j->i->x;
   const AtomMma *row = x->row;
@@ -350,8 +348,8 @@ static void misuse(SimWarp *w, const SimIns *i, uint32_t src2, SimTeamwork how,
   w->cluster->stop = true;
 }
 
-// Reads an operand that must be equal in all lanes. Returns false and reports a
-// fault if the operand differs.
+// Reads an operand that must have the same value in all lanes. Returns false
+// and reports a fault if the values differ.
 static bool one_value(SimWarp *w, const SimIns *i, uint32_t slot, bool wide,
                       uint64_t *u) {
   *u = lane_bits(w, slot, wide, 0);
@@ -423,7 +421,7 @@ static int laggard(const SimTeam *t, uint32_t n) {
   return -1;
 }
 
-// Records that w waited for the first n MMAs, if earlier waits covered fewer.
+// Records that w waited for the first n MMAs, unless an earlier wait did.
 static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
   Waits *p = &t->waits[w->in % WARPS];
   if (p->n && p->at[p->n - 1].n >= n) return;
@@ -437,12 +435,12 @@ static void keep_wait(SimWarp *w, SimTeam *t, uint32_t n) {
     p->at = at;
     p->cap = cap;
   }
-  // The warp gets a new epoch for the wait, which no thread has acquired yet.
+  // The wait gets a new epoch of the warp, which no thread has acquired yet.
   p->at[p->n++] = (Passed){n, ++w->clk};
 }
 
 // Reports whether a wait by warp u for the first n MMAs happens before lane l
-// of w. p: the recorded waits of u.
+// of w. `p` has the recorded waits of u.
 static bool waited_before(SimWarp *w, int l, const SimWarp *u, const Waits *p,
                           uint32_t n) {
   uint32_t lo = 0, hi = p->n;
@@ -540,8 +538,7 @@ bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit) {
   return false;
 }
 
-// Reports warps that exited without issuing an MMA that other warps of their
-// warpgroup issued.
+// Reports warps that exited without issuing an MMA of their warpgroup.
 void simwgmma_end(SimCluster *c) {
   for (int k = 0; k < teams(c->prog); k++) {
     const SimTeam *t = &c->team[k];

@@ -15,17 +15,17 @@ void simwgmma_commit(SimWarp *w);
 bool simwgmma_wait(SimWarp *w, const SimIns *i);
 // Returns the number, within its CTA, of a warp for which w waits.
 int simwgmma_lacks(const SimWarp *w);
-// Returns the number, within its CTA, of a warp whose own wait for epoch
-// `epoch` of its warpgroup's agent `actor` does not happen before lane l of w.
-// Returns -1 if there is no such warp, or if `actor` is not the agent of a
-// warpgroup.
+// Checks the waits of the warpgroup whose MMAs `actor` (a vector-clock entry)
+// stands for. Returns the number, within the CTA, of a warp whose own wait for
+// epoch `epoch` of `actor` does not happen before lane l of w. Returns -1 if
+// there is no such warp, or if `actor` stands for no warpgroup.
 int simwgmma_alone(SimWarp *w, int l, int actor, uint32_t epoch);
-// Reports whether an MMA of w that is in flight writes unit number `unit` of
-// register object m.
+// Reports whether an MMA of w that is in flight writes unit (element) number
+// `unit` of register object m.
 bool simwgmma_flies(const SimWarp *w, const SimMem *m, int64_t unit);
 // Reports whether MMA n is in one of the first `groups` groups that w
-// committed. *behind: number of these groups that were committed after the
-// group that contains MMA n.
+// committed. Sets *behind to the number of these groups after the group with
+// MMA n.
 bool simwgmma_closed(const SimWarp *w, uint32_t n, uint32_t groups,
                      uint32_t *behind);
 // Called when all warps have exited or wait forever.

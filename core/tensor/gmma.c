@@ -3,10 +3,10 @@
 //
 // An operand of one instruction has MN x K elements; in a pair of CTAs, each
 // CTA has half of them along MN. K covers 32 bytes, or 16 elements if MN is
-// contiguous. If A is sparse, B's K is twice as long. Distances are in units of
-// 16 bytes. W is the width of the swizzle: 1 without a swizzle, and 2, 4 or 8
-// for swizzles of 32, 64 or 128 bytes. n and k count groups of 8 or W. LBO and
-// SBO are fields of the descriptor. The canonical layouts are
+// contiguous. If A is sparse, the K of B is twice as long. Distances are in
+// units of 16 bytes. W is the width of the swizzle: 1 without a swizzle, and 2,
+// 4 or 8 for swizzles of 32, 64 or 128 bytes. n and k count groups of 8 or W.
+// LBO and SBO are fields of the descriptor. The canonical layouts are
 //   K contiguous   ((8,n),2):((W,SBO),LBO)      LBO = 1 where W > 1
 //   MN contiguous  ((W,n),(8,k)):((1,LBO),(W,SBO))     W > 1
 //                  ((1,n),(8,k)):((_,SBO),(1,LBO))     W = 1
@@ -23,8 +23,8 @@
 // the swizzle is applied.
 typedef struct Shared {
   Ctx *cx;
-  // for errors: the function that makes descriptors (maker), the instruction
-  // that reads them (reader), and the operand's name (what)
+  // names for errors: the function that makes the descriptors (maker), the
+  // instruction that reads them (reader), and the operand (what)
   const char *maker, *reader, *what;
   bool umma;            // whether the operand belongs to a tcgen05 operation
   Layout part;          // the thread's partition (V,Rest...)
@@ -71,8 +71,9 @@ static int64_t col_at(const Shared *o, int64_t c) {
   return dim_value(at(o->cx, o->col, c));
 }
 
-// Fails unless `have` equals `want`. `have` is the offset of element (r,c) from
-// the first element, in elements. `want` is this offset in a canonical layout.
+// Fails unless `have` equals `want`. `have` is the distance, in elements, of
+// element (r,c) from the first element. `want` is the same distance in a
+// canonical layout.
 static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                  int64_t want) {
   if (have == want) return;
@@ -83,9 +84,9 @@ static void same(const Shared *o, int64_t r, int64_t c, int64_t have,
                          have, want));
 }
 
-// Checks the offsets of all n indices of mode K (if col) or MN (otherwise).
-// Indices in a group of `run` indices must be `step` elements apart. Adjacent
-// groups must be `far` elements apart.
+// Checks the offsets of all n indices of mode K (if `col` is set) or MN
+// (otherwise). Indices in a group of `run` indices must be `step` elements
+// apart. Adjacent groups must be `far` elements apart.
 static void check_mode(const Shared *o, bool col, int n, int run,
                        int64_t step, int64_t far) {
   for (int i = 0; i < n; i++)
@@ -93,8 +94,9 @@ static void check_mode(const Shared *o, bool col, int n, int run,
          i % run * step + i / run * far);
 }
 
-// Returns the distance, in elements, between the first two groups of `run`
-// adjacent indices of a mode. Returns 0 if the mode has only one group.
+// Returns the distance, in elements, between the first two groups of a mode,
+// where a group has `run` adjacent indices. Returns 0 if the mode has only one
+// group.
 static int64_t far_of(const Shared *o, bool col, int n, int run) {
   if (n % run)
     refuse(o, arena_printf(o->cx, &o->cx->scratch, "its %d %s are not a "
@@ -115,8 +117,8 @@ static uint64_t field(const Shared *o, int64_t elements) {
   return (uint64_t)units;
 }
 
-// Returns the bits of the descriptor that encode the swizzle and, for tcgen05,
-// the version of the descriptor.
+// Returns the descriptor bits that encode the swizzle. For tcgen05, adds the
+// version of the descriptor.
 static uint64_t kind_bits(const Shared *o) {
   static const uint8_t type[9] = {[1] = 0, [2] = 3, [4] = 2, [8] = 1};
   uint64_t t = type[o->w];
@@ -159,10 +161,9 @@ static Shared operand_of_mma(Ctx *cx, const MmaAtom *a, char which) {
                   .cols = k ? r->k : atom_mma_depth(r)};
 }
 
-// Sets the other fields of o from a partition (V,Rest...), where V is (MN,K)
-// and Rest counts instructions. Returns the layout of the descriptors, which
-// has one descriptor for each instruction. Sets *desc to a descriptor with
-// address 0.
+// Sets the other fields of o from a partition (V,Rest...), where V is (MN,K).
+// Rest has one index for each instruction. Returns a layout of the descriptors,
+// one for each instruction. Sets *desc to a descriptor with address 0.
 static Layout describe_part(Shared *o, Layout part, uint64_t *desc) {
   Ctx *cx = o->cx;
   o->part = part;
@@ -197,7 +198,7 @@ static int64_t pattern(Layout l) {
   return s && s->b ? 128 << s->b : 16;
 }
 
-// Makes the tensor of descriptors for operand o, which is in tensor t.
+// Makes the tensor of the descriptors for operand o, whose elements are in t.
 static Tensor descriptors(Shared *o, Tensor t) {
   Ctx *cx = o->cx;
   Fn *fn = ir_fn(cx);
@@ -240,8 +241,8 @@ Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t) {
   return descriptors(&o, t);
 }
 
-// Returns the operand of a tcgen05 operation. Its elements have the layout
-// ((MN,K),Rest...).
+// Describes the operand of a tcgen05 operation, whose elements have the layout
+// l, ((MN,K),Rest...).
 static Shared operand_of_umma(Ctx *cx, const char *maker, const char *reader,
                               Layout l, int bits, bool mn_major) {
   Layout in = layout_inner(l);

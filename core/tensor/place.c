@@ -1,10 +1,10 @@
-// Computes the positions of a view's elements in the kernel argument that the
-// view refers to. An offset does not suffice, because offsets past the end of a
-// row are elements of the next row. Therefore every view operation is also
+// Computes the positions of a view's elements in the kernel argument to which
+// the view refers. An offset does not suffice, because offsets past the end of
+// a row are elements of the next row. Therefore every view operation is also
 // applied to an identity tensor, which holds the argument's coordinates.
 // Assertions state that accesses are inside the argument's shape, and the
 // simulator checks these assertions. The instructions that compute the
-// coordinates are marked as aside (Fn.aside) and not emitted.
+// coordinates serve only these checks (Fn.aside), so they are not emitted.
 #include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,9 +25,9 @@ static void end(Ctx *cx, const Try *t) {
   ir_fn(cx)->aside = false;
 }
 
-// Handles a view operation that fails when it is applied to coordinates. The
-// script did not cause this failure, so it is not reported. Instead, attempt()
-// returns false. Only exhausted memory is reported.
+// Called if a view operation fails when it is applied to coordinates. The
+// script did not cause this failure, so it is not reported, except exhausted
+// memory. Instead, attempt() returns false.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
   if (kind != ERR_MEMORY) longjmp(t->env, 1);
@@ -100,8 +100,8 @@ const TensorPlace *place_copy(void *mem, const TensorPlace *p) {
 
 // ---- assertions ----
 
-// Reports whether known facts imply that both c and c - more are in the range
-// [0, n).
+// Reports whether known facts about c imply that both c and c - more are in the
+// range [0, n).
 static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   if (!dim_static(n)) return false;
   Fact f = {0};
@@ -110,8 +110,8 @@ static bool within(Ctx *cx, Dim c, int64_t more, Dim n) {
   return f.lo >= more && f.hi < dim_value(n);
 }
 
-// Asserts, for every mode, that the coordinates c and c - more are inside the
-// argument's shape.
+// Asserts, for every mode k, that the coordinates c and c - more[k] are inside
+// the argument's shape.
 static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
                   bool write, Ref when) {
   Dim n[PLACE_MODES], at[PLACE_MODES];
@@ -133,8 +133,8 @@ static void claim(Ctx *cx, const Tensor *t, Tup c, const int64_t *more,
   }
 }
 
-// Reports whether the argument has a single mode of stride 1. An element's
-// coordinate is then its offset, so the check of memory bounds suffices.
+// Reports whether the argument has a single mode of stride 1. The offset of an
+// element is then its coordinate, so the check of memory bounds suffices.
 static bool is_offset(const Tensor *t) {
   const Tensor *at = &t->place->at;
   Dim c;
@@ -146,8 +146,9 @@ static bool is_offset(const Tensor *t) {
   return same;
 }
 
-// Returns t's place in its argument. Returns NULL if the place is unknown or no
-// longer visible, or if the check of memory bounds suffices (is_offset).
+// Returns t's place (coordinates) in its kernel argument. Returns NULL if the
+// place is unknown or no longer visible, or if the check of memory bounds
+// suffices (is_offset).
 static const TensorPlace *place_of(Ctx *cx, const Tensor *t) {
   const TensorPlace *p = t->place;
   if (!p || t->space != SP_GMEM || !tup_eq(p->at.l.shape, t->l.shape))
@@ -163,8 +164,9 @@ static Tensor element(Ctx *cx, Tensor t, const void *coord) {
 }
 
 // Reports whether `coord` is one traced number that indexes several modes. No
-// assertion is made for such a number. To split it would need divisions, and an
-// index beyond the end of one mode validly continues in the next mode.
+// assertion is made for such a number: splitting it into coordinates would need
+// divisions, and an index beyond the end of one mode validly continues in the
+// next mode.
 static bool is_folded(Tup shape, Tup coord) {
   int modes = 0;
   for (size_t i = 0; i < tup_words(shape); i++)
@@ -179,9 +181,9 @@ void place_claim(Ctx *cx, const Tensor *t, Tup coord, bool write) {
   if (p) claim(cx, t, p->at.base, NULL, write, 0);
 }
 
-// Writes to `more`, for each mode of the argument, the distance from the view's
-// first element to its element at coord. Returns false if the distance is not
-// static.
+// Writes to more[k], for each mode k of the argument, the distance from the
+// view's first element to the view's element at coord. Returns false if a
+// distance is not static.
 static bool spread(Ctx *cx, const TensorPlace *p, Tup coord, int64_t *more) {
   Layout l = p->at.l;
   Dim d[PLACE_MODES];

@@ -1,7 +1,8 @@
-// Views of tensors. Every operation changes the plain (inner) layout and moves
-// the iterator. In a swizzled tensor, the operation instead changes the offset
-// inside the swizzle. A slice of a swizzled tensor is therefore correct even if
-// traced coordinates change address bits that the swizzle reads.
+// Views of tensors. Every operation changes the plain layout (in a swizzled
+// tensor, the layout inside the swizzle). It also moves the iterator or, in a
+// swizzled tensor, changes the offset inside the swizzle. A slice of a swizzled
+// tensor is therefore correct even if traced coordinates change address bits
+// that the swizzle reads.
 #include "tensor/place.h"
 
 #include <inttypes.h>
@@ -36,7 +37,7 @@ typedef struct Check {
 
 // Returns a hint if coord contains all three values of a call such as
 // thread_idx(), otherwise "". In Lua, such a call as the last entry of a table
-// adds three entries instead of one.
+// constructor adds three entries instead of one.
 static const char *three_values(Ctx *cx, Tup coord) {
   static const char *const names[] = {"thread_idx", "block_idx", "block_dim",
                                       "grid_dim"};
@@ -125,8 +126,8 @@ static Dim extent_of(Ctx *cx, Tup shape) {
 
 // Checks that the element at coord is inside the shape. If `claim` is NULL,
 // only reports whether all coordinates are known to be inside. Otherwise
-// appends an assertion for each coordinate that may be outside; *claim is true
-// for a write.
+// appends an assertion for each coordinate that may be outside. *claim is true
+// if the access is a write.
 static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
                  const bool *claim) {
   bool known = true;
@@ -201,9 +202,10 @@ static Tensor advance(Ctx *cx, Tensor t, Dim o) {
   return t;
 }
 
-// Returns t's origin after a slice. x is the offset of the slice's coordinate
-// in layout l. o is the part of this offset by which the iterator moves. If t
-// is swizzled, the remaining part of x stays in the layout of the slice.
+// Returns the position of a slice of t in the whole tensor. `x` is the offset
+// of the slice's coordinate in layout l. `o` is the part of this offset by
+// which the iterator moves. If t is swizzled, the remaining part of x stays in
+// the layout of the slice.
 static Origin moved(Ctx *cx, Tensor t, Layout l, Tup x, Dim o) {
   Origin p = t.origin;
   const Swizzle *sw = layout_swizzle(l);
@@ -260,7 +262,7 @@ Tensor tensor_offset(Ctx *cx, Tensor t, Dim o) {
 }
 
 // Slices t as if its layout were l. Keeps the modes where coord has `_`, and
-// moves the iterator by the offset of the other coordinates.
+// moves the iterator to the other coordinates.
 static Tensor sliced(Ctx *cx, Tensor t, Layout l, Tup coord) {
   t.l = l;
   tensor_check_coord(cx, &t, coord);
@@ -367,8 +369,8 @@ typedef struct Zipped {
 } Zipped;
 
 // Appends the extents of tiler t to b. Returns false if the tiler contains a
-// layout. A tuple of extents may tile a mode that is less nested. The tuple
-// then stands for its compact layout.
+// layout. A tuple of extents may tile a mode that is less nested; it then
+// stands for the compact layout of this shape.
 static bool put_extents(Ctx *cx, TupB *b, Tiler t) {
   if (t.kind != TILER_TUPLE) {
     if (t.extent) tupb_leaf(cx, b, *t.l.shape);
@@ -408,8 +410,8 @@ static int put_all(Ctx *cx, Layout *to, Layout l) {
   return n;
 }
 
-// Divides the whole tensor by one layout. The result has the modes of the tile
-// and the remaining modes.
+// Divides the whole tensor by one layout. Returns the modes of the tile and the
+// modes that count the tiles.
 static Zipped zip_whole(Ctx *cx, Layout l, Tiler tiler) {
   Zipped z;
   Layout d = layout_logical_divide(cx, l, tiler);
@@ -448,8 +450,8 @@ static Zipped zip(Ctx *cx, const Tensor *t, Tiler tiler, Tup proj) {
   return z;
 }
 
-// Appends to b the modes of coord that the projection keeps, and then `_` until
-// b has n modes.
+// Appends to b the modes of coord that the projection keeps. Then appends `_`
+// until b has n modes.
 static void put_coord(Ctx *cx, TupB *b, Tup coord, Tup proj, int n) {
   int got = 0, rank = tup_rank(coord);
   Tup c = tup_first(coord), p = proj ? tup_first(proj) : NULL;
@@ -472,9 +474,9 @@ static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
-// Writes the modes that coord indexes to l, and their coordinates to b. coord
-// is a tuple of at most n modes, or one linear coordinate for all n modes. In
-// the second case, these modes are combined into one mode.
+// Writes to l the modes that coord indexes, and to b the coordinates. coord is
+// a tuple of at most n modes, or one linear coordinate for all n modes, which
+// are then combined into one mode.
 static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
                      Tup coord, Tup proj) {
   bool leaf = tup_is_leaf(coord);
@@ -532,8 +534,8 @@ Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord) {
   return place_view(cx, t, outer, &by);
 }
 
-// Returns the coordinate of thread idx in mode m of the thread layout, as a
-// linear index.
+// Returns the coordinate of thread idx in mode m of the thread layout. The
+// coordinate is a linear index.
 static Dim thread_coord(Ctx *cx, Layout m, Dim idx) {
   Layout flat = layout_flatten(cx, m);
   Dim c = zero(), scale = dim_int(cx, 1);
@@ -588,7 +590,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
     t.l = layout_recast(cx, t.l, from, to);
     if (!dim_is(t.off, 0)) {
       int64_t div = dim_div(cx, t.off);
-      // least number of elements whose size is a multiple of `to` bits
+      // smallest number of elements whose size is a multiple of `to` bits
       int each = 1;
       while (each * from % to != 0) each++;
       if ((div * from) % to != 0)
@@ -598,7 +600,7 @@ Tensor tensor_recast(Ctx *cx, Tensor t, DType type) {
                  tensor_show(cx, &t), each);
       t.off = dim_quo(cx, dim_mul(cx, t.off, was), is);
     }
-    // Declare another memory object for the same memory, with the new type.
+    // Declare another memory object, with the new type, for the same memory.
     if (t.mem) {
       Ins m = *ir_get(ir_fn(cx), t.mem);
       m.type = (uint8_t)type;

@@ -6,10 +6,10 @@
 
 #include "layout/algebra.h"
 
-// The position of a swizzled tensor's slice in the whole tensor: the slice's
+// The position of a slice of a swizzled tensor in the whole tensor: the slice's
 // iterator is at element off + sw(at). The slice's own layout does not
-// determine this position if that layout is plain, or if a part of its offset
-// is outside the swizzle.
+// determine this position if that layout is not swizzled, or if a part of its
+// offset is outside the swizzle.
 typedef struct Origin {
   // ORIGIN_LAYOUT: the slice's layout determines the position. ORIGIN_SWIZZLED:
   // sw, at and off determine the position. ORIGIN_LOST: the position is
@@ -20,12 +20,12 @@ typedef struct Origin {
   Dim off;
 } Origin;
 
-// The meaning of the fields depends on the space:
+// The meaning of the fields depends on `space`:
 // - SP_COORD: an identity tensor. Its iterator is the coordinate tuple `base`,
 //   and its layout has basis strides.
-// - SP_DESC: descriptors of a warpgroup MMA's operand with elements of this
-//   type. Coordinate c has the descriptor mem + off + layout(c), in units of 16
-//   bytes. mem is a DESC instruction.
+// - SP_DESC: descriptors of an MMA's operand with elements of type `type`.
+//   Coordinate c has the descriptor mem + off + layout(c), in units of 16
+//   bytes. `mem` is a DESC instruction.
 // - Other spaces: coordinate c has element off + layout(c) of memory object
 //   `mem` (traced) or of the host buffer. A swizzled layout has its own offset
 //   o: c has element off + sw(o + inner(c)).
@@ -51,25 +51,27 @@ static inline bool tensor_in_kernel(const Tensor *t) {
 // ---- views (no IR beyond index arithmetic) ----
 Tensor tensor_slice(Ctx *cx, Tensor t, Tup coord);
 Tensor tensor_with_layout(Tensor t, Layout l);
-// Returns t's iterator as a tensor of one element. The element's address
-// includes t's swizzle, applied at t's position in the whole tensor.
+// Returns t's iterator as a tensor of one element. If t is swizzled, the
+// swizzle is applied to the element's address, at t's position in the whole
+// tensor.
 Tensor tensor_iterator(Ctx *cx, Tensor t);
-// Returns an unswizzled tensor of one element at t's iterator, where the
-// iterator's address is not swizzled.
+// Returns a tensor of one element at t's iterator. The swizzle of t is not
+// applied to its address.
 Tensor tensor_unswizzled(Ctx *cx, Tensor t);
 // Implements make_tensor(t.iterator, l). If t is swizzled and layout l is not,
-// t's swizzle is applied to the addresses.
+// applies t's swizzle to the addresses.
 Tensor tensor_view(Ctx *cx, Tensor t, Layout l);
 // Fails if an offset of o elements exceeds the size of any memory.
 void tensor_check_reach(Ctx *cx, Dim o);
-// Moves the iterator by o elements. In a swizzled layout, moves the offset
+// Moves the iterator by o elements. In a swizzled layout, changes the offset
 // inside the swizzle instead.
 Tensor tensor_offset(Ctx *cx, Tensor t, Dim o);
 // Implements domain_offset(coord, t): returns t shifted so that its coordinate
 // 0 is the former coordinate coord.
 Tensor tensor_domain_offset(Ctx *cx, Tensor t, Tup coord);
-// Returns zipped_divide(t, select(tiler, proj))[_, coord]. proj is NULL, or a
-// tuple with 1 for each mode to use and DIM_ANY (X) for each mode to drop.
+// Returns zipped_divide(t, select(tiler, proj))[_, coord]. `proj` is NULL, or a
+// tuple that selects modes: 1 for each mode to use, DIM_ANY (X) for each mode
+// to drop.
 Tensor tensor_local_tile(Ctx *cx, Tensor t, Tiler tiler, Tup coord, Tup proj);
 // Returns zipped_divide(t, tiler)[coord, _], where coord selects an element of
 // each tile.
@@ -77,7 +79,7 @@ Tensor tensor_outer_partition(Ctx *cx, Tensor t, Tiler tiler, Tup coord);
 Tensor tensor_local_partition(Ctx *cx, Tensor t, Layout thr, Dim idx);
 Tensor tensor_recast(Ctx *cx, Tensor t, DType type);
 Tensor tensor_identity(Ctx *cx, Tup shape);
-// Returns the coordinates that identity tensor t (SP_COORD) has at coord.
+// Returns the coordinates that identity tensor t (SP_COORD) holds at coord.
 Tup tensor_coord(Ctx *cx, Tensor t, Tup coord);
 // Fails with ERR_ARG if coord does not match t's profile, or is static and out
 // of bounds. `_` is allowed anywhere.
@@ -89,13 +91,13 @@ bool tup_has_any(Tup coord);  // whether coord contains `_`
 // ---- traced memory ----
 Tensor tensor_make_smem(Ctx *cx, DType t, Layout l, int64_t align);
 Tensor tensor_make_rmem(Ctx *cx, DType t, Layout l);
-// Distributed shared memory: returns the object `mem` as seen in the CTA of
-// rank `rank` (an i32).
+// Returns memory object `mem` as seen in the CTA of rank `rank` (an i32), in
+// distributed shared memory.
 Ref tensor_make_peer(Ctx *cx, Ref mem, Ref rank);
-// Implements make_fragment_like: returns a compact register fragment whose
-// modes are in the order of l's strides.
+// Implements make_fragment_like: returns a compact register fragment. The order
+// of its modes is the order of l's strides.
 Tensor tensor_make_like(Ctx *cx, DType t, Layout l);
-// Returns the offset in t's memory object of the element with linear index i:
+// Returns the offset, in t's memory object, of the element with linear index i:
 // off + layout(i).
 Dim tensor_at(Ctx *cx, Tensor t, Dim i);
 // Return t with a mark for the simulator, which then accepts: reads of
@@ -137,10 +139,10 @@ void tensor_fill(Ctx *cx, Tensor t, Ref value);
 void tensor_print(Ctx *cx, Tensor t, Buf *out);
 // Returns the text that tensor_print prints, in the scratch arena.
 const char *tensor_show(Ctx *cx, const Tensor *t);
-// Fails with ERR_REGION if t's memory or a traced number of t is not visible at
-// the current point of the kernel. Also fails if an instruction whose number
-// (Ins.birth) is above `born` created it: t then belongs to an earlier trace of
-// a loop's body.
+// Fails with ERR_REGION if t's memory, or a traced number of t, is not visible
+// at the current point of the kernel. Also fails if it was created by an
+// instruction whose number (Ins.birth) is above `born`: t then belongs to an
+// earlier trace of a loop's body.
 void tensor_use(Ctx *cx, const Tensor *t, uint32_t born);
 // Reports whether tensor_use would succeed.
 bool tensor_usable(Ctx *cx, const Tensor *t, uint32_t born);

@@ -11,16 +11,16 @@
 enum { MAX_WALK = 256 };
 enum { SRC, DST, PRED, SIDES };
 
-// A loop over the elements of three sides: source, destination and predicate.
-// Each iteration advances by d[s] elements in the memory of side s, and by
-// `step` in the linear index of the elements.
+// A loop over the elements of the three sides of a copy: source, destination
+// and predicate. Each iteration advances by d[s] elements in the memory of side
+// s, and by `step` in the linear index of the elements.
 typedef struct Loop {
   int64_t n, step;  // n: iterations
   Dim d[SIDES];
 } Loop;
 
 // Nested loops that visit the elements of 2 or 3 layouts of equal size, fastest
-// loop first. ok is false if the layouts have no such common loops, as with
+// loop first. `ok` is false if the layouts have no such common loops, as with
 // extents 2x3 and 3x2.
 typedef struct Walk {
   Loop loop[MAX_WALK];
@@ -85,8 +85,8 @@ static Walk walk(Ctx *cx, const Tensor *const *t, int sides, int64_t size) {
 // Returns the largest power of two that divides n.
 static int64_t pow2_of(int64_t n) { return n & -n; }
 
-// Reports whether loop l extends a contiguous run of `run` elements on both
-// sides, and all iterations of l have the same predicate.
+// Reports whether loop l extends a contiguous run of `run` elements, in both
+// the source and the destination. All iterations of l must have one predicate.
 static bool continues(const Walk *w, const Loop *l, int64_t run) {
   if (!dim_is(l->d[SRC], run) || !dim_is(l->d[DST], run)) return false;
   return w->sides <= PRED || dim_is(l->d[PRED], 0);
@@ -126,14 +126,14 @@ static int64_t limit(int64_t v, int64_t by) {
 }
 
 // Returns the known divisor of d. If d is traced and the user guarantees
-// alignment, returns 0, which stands for divisible by everything.
+// alignment, returns 0, which means that every number divides d.
 static int64_t divisor(Ctx *cx, const Walk *w, Dim d) {
   return w->promised && !dim_static(d) ? 0 : dim_div(cx, d);
 }
 
 // Returns the largest vector length that the alignment of side s allows: a
-// power of two, at most v. The alignment is that of the side's base, offset and
-// swizzle, and of its strides in the loops from number `from` on.
+// power of two, at most v. Considers the base, offset and swizzle of the side,
+// and its strides in the loops from number `from` on.
 static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
                           int from, int64_t v) {
   int bits = dtype_bits(t->type);
@@ -146,8 +146,8 @@ static int64_t side_limit(Ctx *cx, const Walk *w, const Tensor *t, int s,
   return v;
 }
 
-// Returns the number of elements that each access of the copy moves. Changes
-// loop 0 so that each of its iterations moves that many elements.
+// Returns the number of elements for each access of the copy. Changes loop 0 so
+// that each iteration moves that many elements.
 static int64_t vector_of(Ctx *cx, Walk *w, const Tensor *const *t,
                          int64_t max_bits) {
   int rest;
@@ -184,9 +184,9 @@ static void store_at(Ctx *cx, const Tensor *t, Dim o, Ref v) {
   tensor_store(cx, e, &zero, v);
 }
 
-// Moves v contiguous elements. `o` has the element offsets of both sides and of
-// the predicate. `end` has the linear indices of the first and the last of the
-// moved elements.
+// Moves v contiguous elements. `o` has the element offsets of the source, the
+// destination and the predicate. `end` has the linear indices of the first and
+// the last moved element.
 static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
                  const int64_t end[2], int64_t v, unsigned hints) {
   const Tensor *src = t[SRC], *dst = t[DST];
@@ -217,7 +217,7 @@ static void move(Ctx *cx, const Tensor *const *t, const Dim *o,
 }
 
 // Returns the linear (colexicographic) index of element j of a vector of v
-// elements. c: the indices of the loops at which the vector is moved.
+// elements. c[k] is the index of loop k at which the vector is moved.
 static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
                          int64_t j) {
   int64_t at = w->runs ? 0 : c[0] * w->loop[0].step, left = c[0] * v + j;
@@ -227,8 +227,8 @@ static int64_t number_of(const Walk *w, const int64_t *c, int64_t v,
   return at;
 }
 
-// Moves all elements in vectors of v elements. c: the indices of the nested
-// loops.
+// Moves all elements in vectors of v elements. c[k] is the index of nested loop
+// k.
 static void move_blocks(Ctx *cx, const Walk *w, const Tensor *const *t,
                         int64_t v, unsigned hints) {
   int64_t c[MAX_WALK] = {0};

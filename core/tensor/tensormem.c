@@ -13,8 +13,8 @@
 
 // Returns the number of elements of memory that layout l needs. A swizzle
 // permutes elements within blocks whose size is a power of two, so the number
-// is rounded up to full blocks. Sets *below to the number of elements that are
-// before offset 0.
+// is rounded up to full blocks. Sets *below to the number of elements before
+// offset 0.
 static int64_t reach(Ctx *cx, Layout l, const char *what, Dim *below) {
   Layout in = layout_inner(l);
   const Swizzle *sw = layout_swizzle(l);
@@ -171,9 +171,10 @@ static Ref offset_ref(Ctx *cx, const Tensor *t, Dim o) {
 
 // ---- registers at a traced index ----
 
-// The registers among which a traced coordinate of a fragment selects: n
-// registers of mem, beginning with register `first`, at a distance of `step`
-// registers. The run-time index `at` (0 to n - 1) selects one of them.
+// The registers among which a traced coordinate of a fragment selects. There
+// are n registers of `mem`, beginning with register `first`, and each is `step`
+// registers after the previous one. The run-time index `at` (0 to n - 1)
+// selects one of them.
 typedef struct Span {
   Ref mem;
   int64_t first, n, step;
@@ -200,8 +201,8 @@ static Span span_of(Ctx *cx, const Tensor *t, Tup coord) {
   put_open(cx, &b, coord);
   Layout l = layout_slice(cx, t->l, tupb_done(cx, &b), &base);
   base = dim_add(cx, t->off, base);
-  // If the first register depends on a traced value, any register of the
-  // fragment may be selected.
+  // If the first register depends on a traced value, the index may select any
+  // register of the fragment.
   if (!dim_static(base)) return s;
   s.first = dim_value(base) - dim_value(layout_below(cx, l));
   s.n = dim_value(layout_cosize(cx, l));
@@ -228,9 +229,9 @@ static void register_store(Ctx *cx, Ref mem, int64_t at, Ref value) {
   ir_emit(cx, ir_fn(cx), (Ins){.op = OP_ST, .a = {mem, off, value}});
 }
 
-// Returns a span with the registers of s whose step is 1. If s has few
-// registers that are not adjacent, copies them to a new fragment. If s has
-// many, includes the registers between them in the span.
+// Returns a span of adjacent registers that contains the registers of s. If s
+// has few registers that are not adjacent, copies them to a new fragment. If s
+// has many, includes the registers between them in the span.
 static Span gathered(Ctx *cx, const Tensor *t, Span s) {
   if (s.step == 1) return s;
   if (s.n > PICK_SELECTS) {

@@ -1,5 +1,5 @@
-// Looks up atoms and their layouts, and implements TiledMma, which distributes
-// a tile's elements to threads.
+// Looks up atoms and their layouts. Implements TiledMma, which distributes the
+// elements of a tile to threads.
 #include "layout/notation.h"
 #include "tensor/place.h"
 #include "tensor/tiled.h"
@@ -35,9 +35,9 @@ static int sized(Ctx *cx, const char *name, const char *type, int bits) {
                                      type, bits, *type ? "_t" : ""));
 }
 
-// Returns the id of the copy atom `name`. If `name` is a family of atoms such
-// as "UniversalCopy", returns the id of its atom that copies `bits` bits.
-// Returns -1 if there is none.
+// Returns the id of the copy atom `name`, or -1 if there is none. If `name` is
+// a family of atoms such as "UniversalCopy", returns the id of its atom that
+// copies `bits` bits.
 static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   int id = atom_copy_find(name);
   if (id >= 0 || strchr(name, '<')) return id;
@@ -48,8 +48,9 @@ static int find_sized(Ctx *cx, const char *name, DType type, int bits) {
   return id >= 0 ? id : sized(cx, name, "", bits);
 }
 
-// Converts layout l, (thread,value) -> bit, to a layout whose values have type
-// `type`. The bits of a value must be adjacent and belong to one thread.
+// Converts layout l, which maps (thread,value) to a bit, to a layout whose
+// values have type `type`. The bits of a value must be adjacent and belong to
+// one thread.
 static Layout in_values(Ctx *cx, const AtomCopy *r, DType type, Layout l) {
   int64_t each = dtype_bits(type);
   Layout v = layout_flatten(cx, layout_mode(cx, l, 1));
@@ -98,7 +99,7 @@ static Layout atom_tv(const MmaAtom *a, char which) {
 
 // ---- TiledMma ----
 
-// Writes to `mode` the indices, in (M,N,K), of the two modes of operand
+// Writes to mode[] the indices, in (M,N,K), of the two modes of operand
 // `which`.
 static void operand_modes(char which, int mode[2]) {
   mode[0] = which == 'B' ? 1 : 0;
@@ -109,9 +110,9 @@ static int64_t shape_of(const MmaAtom *a, int i) {
   return i == 0 ? a->row->m : i == 1 ? a->row->n : a->row->k;
 }
 
-// Returns how many elements of the product's mode i correspond to one element
-// of the operand's tensor. This is 1, except along K of a sparse A or of its
-// metadata.
+// Returns how many elements of the product correspond to one element of the
+// operand's tensor, along mode i (M, N, K). This is 1, except along K of a
+// sparse A or of its metadata.
 static int64_t part_of(const MmaAtom *a, char which, int i) {
   const AtomMma *r = a->row;
   if (i != 2) return 1;
@@ -123,7 +124,8 @@ static Dim atoms_of(Ctx *cx, const TiledMma *m, int i) {
   return layout_size(cx, layout_mode(cx, m->thr_vmnk, i + 1));
 }
 
-// Returns the extent along mode i that one instruction of every atom covers.
+// Returns the extent along mode i (M, N, K) that all atoms together cover with
+// one instruction each.
 static Dim core_of(Ctx *cx, const TiledMma *m, int i) {
   return dim_mul(cx, dim_int(cx, shape_of(&m->atom, i)), atoms_of(cx, m, i));
 }
@@ -201,8 +203,8 @@ int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i) {
   return dim_value(tiled_mma_tile(cx, m, i)) / part_of(&m->atom, which, i);
 }
 
-// Returns the tile of mode i of operand `which`, in the order of the
-// permutation m->perm[i].
+// Returns the tile of operand `which` along mode i (M, N, K), in the order of
+// the permutation m->perm[i].
 static Layout tile_of(Ctx *cx, const TiledMma *m, char which, int i) {
   const TiledPerm *p = &m->perm[i];
   int64_t part = part_of(&m->atom, which, i);
@@ -266,8 +268,8 @@ static void check_divides(Ctx *cx, const TiledMma *m, char which, Layout l) {
   }
 }
 
-// Returns the coordinate of thread thr in layout l as a linear index. The
-// coordinate is computed from l's strides. In modes with stride 0, it is 0.
+// Returns the coordinate of thread thr in layout l, as a linear index. Computes
+// the coordinate from l's strides. In modes with stride 0, it is 0.
 static Dim mode_coord(Ctx *cx, Layout l, Dim thr) {
   Layout flat = layout_flatten(cx, l);
   Dim c = dim_int(cx, 0), scale = dim_int(cx, 1);
@@ -291,7 +293,7 @@ static void thread_coord(Ctx *cx, const TiledMma *m, Dim thr, Dim vmnk[4]) {
 }
 
 // Returns the coordinate ((v,(m,n)),(_,(_,_,...))), which selects a thread's
-// part of a partitioned tensor of `rank` modes. m and n are the thread's
+// part of a partitioned tensor of `rank` modes. Here m and n are the thread's
 // coordinates in the operand's two modes.
 static Tup slice_coord(Ctx *cx, char which, const Dim vmnk[4], int rank) {
   int mode[2];
@@ -374,9 +376,9 @@ Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l) {
 // ---- (thread,value) layouts of a tile ----
 
 // Returns a layout from a thread index to the thread's position in (V,M,N,K).
-// No atom uses some thread indices; for example, a quad pair consists only of
-// lanes 0-3 and 16-19. Such an index maps to the position of a thread index
-// that an atom uses.
+// Some thread indices belong to no thread of an atom; for example, a quad pair
+// consists only of lanes 0-3 and 16-19. Such an index maps to the position of
+// another thread index, which an atom uses.
 static Layout thread_to_id(Ctx *cx, const TiledMma *m) {
   Layout gaps = layout_complement(cx, m->thr_vmnk, NULL);
   Layout inv = layout_right_inverse(cx, concat2(cx, m->thr_vmnk, gaps));
@@ -395,8 +397,8 @@ Layout tiled_mma_tv(Ctx *cx, const TiledMma *m, char which) {
   Layout tv = tiled_mma_thrfrg(cx, m, which, ref);
   Layout thr = layout_mode(cx, tv, 0), val = layout_mode(cx, tv, 1);
   if (which != 'C') {
-    // (ThrV,(ThrM,ThrK)) -> (ThrV,(ThrM,ThrN,ThrK)), in this case for A. The
-    // mode that the operand lacks gets stride 0.
+    // for A: (ThrV,(ThrM,ThrK)) -> (ThrV,(ThrM,ThrN,ThrK)). The mode that the
+    // operand lacks gets stride 0.
     Dim size[2] = {atoms_of(cx, m, 0), atoms_of(cx, m, 1)};
     Dim stride[2] = {dim_int(cx, which == 'A'), dim_int(cx, which == 'B')};
     Layout mn = layout_make(cx, tup_of(cx, size, 2), tup_of(cx, stride, 2));

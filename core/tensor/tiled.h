@@ -6,8 +6,8 @@
 #include "atoms/atom.h"
 #include "tensor/tensor.h"
 
-// MmaAtom and CopyAtom: an atom's row of the atom table, with its layouts as
-// parsed. The layouts of a CopyAtom count values of `type`, not bits.
+// MmaAtom and CopyAtom: a row of the atom table, with the row's layouts in
+// parsed form. The layouts of a CopyAtom count values of `type`, not bits.
 typedef struct MmaAtom {
   int id;
   const AtomMma *row;
@@ -20,12 +20,10 @@ typedef struct CopyAtom {
   const AtomCopy *row;
   DType type;          // type of the copied values
   // number of bits that one instruction copies; for autovec copies, the maximum
-  // number
   int bits;
   unsigned hints;      // hints of global loads, such as HINT_PREFETCH
   // thr: layout of the atom's threads. src, dst, ref: layouts from
-  // (thread,value) to the index of the value among all values that the atom
-  // copies.
+  // (thread,value) to the value's index among all values that the atom copies.
   Layout thr, src, dst, ref;
 } CopyAtom;
 
@@ -47,12 +45,12 @@ typedef struct TiledCopy {
   CopyAtom atom;
   Layout tv;  // TiledLayout_TV of CuTe: (thread,value) -> element of the tile
   Layout tiler[TILED_MODES];  // Tiler_MN of CuTe: a tile for each mode
-  // for each mode: whether the tile is an integer n, which prints as n instead
-  // of n:1
+  // for each mode: whether the tile is an integer n, which is printed as n
+  // instead of n:1
   bool tiler_int[TILED_MODES];
   int ntiler;
-  // Name of the operand ('A' or 'B') of the tiled MMA for which the copy was
-  // made. 0: there is no such operand, or A and B have the same layouts.
+  // operand ('A' or 'B') of the tiled MMA for which the copy was made; 0: no
+  // MMA, or A and B have the same layouts
   char operand;
 } TiledCopy;
 
@@ -68,27 +66,27 @@ CopyAtom copy_atom(Ctx *cx, const char *name, DType type, int bits);
 TiledMma tiled_mma_make(Ctx *cx, MmaAtom a, Layout atoms,
                         const TiledPerm perm[3]);
 int64_t tiled_mma_size(Ctx *cx, const TiledMma *m);  // number of threads
-// Returns the extent of mode i (M, N, K) of the tile, including the
+// Returns the extent of the tile along mode i (M, N, K), including the
 // permutation.
 Dim tiled_mma_tile(Ctx *cx, const TiledMma *m, int i);
-// Returns the extent along mode i that one tile covers in the tensor of operand
-// `which`. For a sparse A, this tensor has only the stored values, so its K is
-// shorter than the product's.
+// Returns how far one tile extends along mode i (M, N, K) in the tensor of
+// operand `which`. For a sparse A, this tensor has only the stored values, so
+// its K is shorter than the K of the product.
 int64_t tiled_mma_extent(Ctx *cx, const TiledMma *m, char which, int i);
 
-// Partition an operand. which: 'A' (M,K,...), 'B' (N,K,...), 'C' (M,N,...). A
-// sparse A is the tensor of its stored values, (M,K/2,...). 'E' is its
-// metadata, with 16 bits for four groups of elements of a row. The results have
-// the form ((ThrV,(Thr0,Thr1)),(FrgV,(Rest0,Rest1,...))), or
-// (FrgV,Rest0,Rest1,...) for one thread. thr: index of this thread, static or
-// traced.
+// Partition an operand. `which` is 'A' (M,K,...), 'B' (N,K,...) or 'C'
+// (M,N,...). A sparse A is the tensor of its stored values, (M,K/2,...). 'E' is
+// its metadata, with 16 bits for four groups of elements of a row. The results
+// have the form ((ThrV,(Thr0,Thr1)),(FrgV,(Rest0,Rest1,...))), or
+// (FrgV,Rest0,Rest1,...) for one thread. `thr` is the index of this thread,
+// static or traced.
 Layout tiled_mma_thrfrg(Ctx *cx, const TiledMma *m, char which, Layout l);
 Tensor tiled_mma_partition(Ctx *cx, const TiledMma *m, char which, Tensor t,
                            Dim thr);
 Tup tiled_mma_shape(Ctx *cx, const TiledMma *m, char which, Tup shape);
-// Returns the register layout for the partition of a tensor with layout l. For
-// C, the register layout is compact in the order of its modes. For A and B, it
-// is compact in the order of l's strides.
+// Returns a register layout for the partition of a tensor with layout l. For C,
+// the register layout is compact in the order of its modes. For A and B, it is
+// compact in the order of l's strides.
 Layout tiled_mma_fragment(Ctx *cx, const TiledMma *m, char which, Layout l);
 DType tiled_mma_type(const MmaAtom *a, char which);
 // Implements make_fragment_A, _B and _C: returns the register layout of a
@@ -105,8 +103,8 @@ void tiled_mma_print_atom(Ctx *cx, const MmaAtom *a, Buf *out);
 bool gmma_from_shared(const MmaAtom *a, char which);
 // Returns the layout of the descriptors, (1,Rest...) in units of 16 bytes, for
 // a partition (V,Rest...) in shared memory. Sets *desc to all bits of a
-// descriptor except its address. Fails with ERR_SHAPE if the layout of an
-// instruction's operand is not canonical.
+// descriptor except its address. Fails with ERR_SHAPE if one instruction's part
+// of the layout is not canonical.
 Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
                    uint64_t *desc);
 // Implements make_fragment_A and _B for operands in shared memory: returns a
@@ -114,15 +112,15 @@ Layout gmma_layout(Ctx *cx, const MmaAtom *a, char which, Layout part,
 Tensor gmma_fragment(Ctx *cx, const MmaAtom *a, char which, Tensor t);
 // Makes the tensor of descriptors for a tcgen05 operation that reads tensor t,
 // which has the layout ((MN,K),Rest...). For tcgen05.cp, MN counts rows, and K
-// counts the elements of a row. maker, reader: names of the function and of the
-// operation for errors.
+// counts the elements of a row. For errors, `maker` names the function, and
+// `reader` names the operation.
 Tensor gmma_of_umma(Ctx *cx, const char *maker, const char *reader, Tensor t,
                     bool mn_major);
 // Returns the descriptor with address 0 for a layout ((MN,K),Rest...) of
 // elements of `bits` bits.
 uint64_t gmma_descriptor(Ctx *cx, const char *maker, Layout l, int bits,
                          bool mn_major);
-// Returns the descriptor whose address is `units` * 16 bytes beyond that of
+// Returns a descriptor whose address is `units` * 16 bytes after the address of
 // desc.
 Ref gmma_beyond(Ctx *cx, Ref desc, Dim units);
 
@@ -138,8 +136,8 @@ Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part);
 
 // ---- tiledcopy.c ----
 TiledCopy tiled_copy_make(Ctx *cx, CopyAtom a, Layout thr, Layout val);
-// Implements make_tiled_copy_impl: makes a TiledCopy from tv, the layout from
-// (thread,value) to an element of a tile, and the tiler of each mode.
+// Implements make_tiled_copy_impl: makes a TiledCopy. `tv` maps (thread,value)
+// to an element of a tile. `tiler` has the tiler of each mode.
 TiledCopy tiled_copy_tv(Ctx *cx, CopyAtom a, Layout tv, Tup tiler);
 TiledCopy tiled_copy_cotiled(Ctx *cx, CopyAtom a, Layout tv, Layout data);
 TiledCopy tiled_copy_of_mma(Ctx *cx, CopyAtom a, const TiledMma *m, char abc);
@@ -158,20 +156,20 @@ void tiled_copy_print(Ctx *cx, const TiledCopy *c, Buf *out);
 void tiled_copy_print_atom(Ctx *cx, const CopyAtom *a, Buf *out);
 
 // ---- tiledcall.c ----
-// Implements copy(): appends the instructions that copy src to dst, one atom
-// for each index of the rest modes. pred is NULL or a tensor of bools with one
-// element for each index of src's rest modes. It may have an additional first
-// mode, with one element for each atom in V.
+// Implements copy(): appends the instructions that copy src to dst. There is
+// one atom for each index of the rest modes. `pred` is NULL or a tensor of
+// bools, with one element for each index of src's rest modes. `pred` may have
+// an additional first mode, with one element for each atom in V.
 void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
                      const Tensor *pred);
 
 // ---- tiledgemm.c ----
 // Implements gemm(): D = A * B + C, where A is (V,M,K), B is (V,N,K), and C and
 // D are (V,M,N). V is the mode of an atom's values. Some of the other modes may
-// be absent. more: the scale factors of A and B, or the metadata of a sparse A.
-// accumulate: for a warpgroup MMA or tcgen05.mma, a predicate. If it is true,
-// the first products are added to C, otherwise they overwrite C. 0: the
-// products are added.
+// be absent. `more` has the scale factors of A and B, or the metadata of a
+// sparse A. `accumulate` is a predicate for a warpgroup MMA or tcgen05.mma. If
+// it is true, the first products are added to C, otherwise they overwrite C. 0:
+// the products are added.
 void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
                 Tensor tc, const Tensor *more, int nmore, Ref accumulate);
 

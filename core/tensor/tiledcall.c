@@ -9,8 +9,8 @@
 #include "ir/operands.h"
 #include "tensor/place.h"
 
-// Splits l into its mode 0 (v) and the other modes (rest). If the layout is one
-// leaf, this leaf is mode 0.
+// Splits l into mode 0 (v) and the other modes (rest). If l has no modes (a
+// leaf), v is l.
 static void split(Ctx *cx, Layout l, Layout *v, Layout *rest) {
   if (tup_is_leaf(l.shape)) {
     *v = l;
@@ -57,9 +57,9 @@ _Noreturn static void misaligned(const Copy *k, bool dst, int64_t have,
            pair_text(k), need * 8 / dtype_bits(t->type), have * 8);
 }
 
-// Returns the offset in memory, in elements, of the values with layout v.
-// `base` is the offset of the first value in the tensor's layout. Fails unless
-// the n values are contiguous and aligned for one access.
+// Returns the element offset in memory of the values with layout v. `base` is
+// the offset of the first value in the tensor's layout. Fails unless the n
+// values are contiguous and aligned for one access.
 static Dim run_of(const Copy *k, bool dst, Layout v, Dim base, int64_t n) {
   Ctx *cx = k->cx;
   const Tensor *t = dst ? k->dst : k->src;
@@ -105,8 +105,8 @@ static void emit_move(const Copy *k, Op op, Layout s, Dim so, Layout d,
   if (pred) place_claim_ends(cx, k->dst, first, last, true, pred);
   unsigned flags = k->a->row->flags | k->a->hints;
   if (!pred) flags &= ~(unsigned)CPF_ZFILL;
-  // Copy 256 bits by one instruction if the atom supports it, otherwise in
-  // parts.
+  // Copy 256 bits by one instruction if the atom supports this, otherwise in
+  // several parts.
   bool whole = bits == 256 && k->a->row->ptx;
   int64_t step = bits > 128 && !whole ? 128 / dtype_bits(k->src->type)
                                       : k->nsrc;
@@ -125,8 +125,8 @@ _Noreturn static void no_pred(const Copy *k) {
            "take part", k->a->row->name);
 }
 
-// Writes to `out` the first element of each of the `num` 32-bit registers that
-// hold the values with layout v.
+// Writes to `out`, for each of the `num` 32-bit registers that hold the values
+// with layout v, the register's first element.
 static void matrix_regs(const Copy *k, const Tensor *t, Layout v, Dim base,
                         uint32_t *out, int num) {
   Ctx *cx = k->cx;
@@ -166,7 +166,8 @@ static void emit_matrix(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
-// Copies between a warp's lanes of tensor memory and its registers.
+// Copies between tensor memory (the lanes that a warp may access) and the
+// warp's registers.
 static void emit_tensor(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   const AtomCopy *row = k->a->row;
@@ -185,8 +186,8 @@ static void emit_tensor(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
                 (uint32_t)row->num);
 }
 
-// Copies rows of shared memory to tensor memory. A descriptor describes the
-// rows.
+// Copies rows from shared memory to tensor memory. A descriptor describes the
+// rows in shared memory.
 static void emit_rows(const Copy *k, Dim so, Dim dof) {
   Ctx *cx = k->cx;
   if (k->pred)
@@ -199,7 +200,7 @@ static void emit_rows(const Copy *k, Dim so, Dim dof) {
   operands_emit(cx, ir_fn(cx), ins, x, 3, NULL, 0);
 }
 
-// Returns a tensor of one element: the fragment element at offset `at`.
+// Returns a tensor of one element: the element of fragment t at offset `at`.
 static Tensor element_of(const Copy *k, const Tensor *t, uint32_t at) {
   Tensor e = tensor_with_layout(*t, layout_unit(k->cx));
   e.off = dim_int(k->cx, at);
@@ -243,9 +244,9 @@ static void store_word(const Copy *k, uint32_t at, Ref word) {
   }
 }
 
-// Transposes a 2x2 block of words between each pair of lanes l and l ^ num: the
-// second word of the lower lane and the first word of the upper lane change
-// places. num is a field of the atom's row.
+// Exchanges words between each pair of lanes l and l ^ num, each of which has
+// two words: the second word of the lower lane and the first word of the upper
+// lane change places. num is a field of the atom's row.
 static void emit_shuffle(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   Fn *fn = ir_fn(cx);
@@ -280,8 +281,8 @@ static void emit_movm(const Copy *k, Layout s, Dim so, Layout d, Dim dof) {
 
 static void copy_modes(Copy *k, Layout s, Dim so, Layout d, Dim dof, int top);
 
-// Copies the values of mode V, by one instruction if possible. Otherwise by one
-// instruction for each index of V's inner modes.
+// Copies the values of mode V, by one instruction if possible. Otherwise emits
+// one instruction for each index of the modes inside V.
 static void copy_values(Copy *k, Layout s, Dim so, Layout d, Dim dof) {
   Ctx *cx = k->cx;
   int64_t ns = count(cx, s, "copy"), nd = count(cx, d, "copy");
@@ -350,8 +351,8 @@ static void check_space(const Copy *k, bool dst, Space want, const char *more) {
            spaces[k->src->space], spaces[k->dst->space], fit, more);
 }
 
-// Checks that the source and the destination are in the spaces that the atom
-// needs.
+// Checks that the source and the destination are in the state spaces that the
+// atom needs.
 static void check_spaces(const Copy *k, Space src, Space dst) {
   bool exchanged = src != dst && k->src->space == dst && k->dst->space == src;
   const char *more = !exchanged ? "" : "\n  are the source and the destination "
@@ -443,8 +444,8 @@ static void check_operands(Copy *k) {
 }
 
 // Checks the predicate tensor and splits it into pred_v and pred_rest. The
-// predicate tensor has the source's rest modes. A mode with one predicate for
-// each atom in V may precede them.
+// predicate tensor has the rest modes of the source. Before them, it may have a
+// mode with one predicate for each atom in V.
 static void set_pred(Copy *k, const Tensor *pred) {
   Ctx *cx = k->cx;
   if (!pred) return;
@@ -494,8 +495,8 @@ void tiled_copy_call(Ctx *cx, const CopyAtom *a, Tensor src, Tensor dst,
     tensor_copy(cx, src, dst, NULL, how);
     return;
   }
-  // Expand the predicate tensor to one predicate for each element. A predicate
-  // without mode V applies to all of V.
+  // Expand the predicate tensor to one predicate for each element. If it has no
+  // mode V, each predicate applies to all of V.
   Layout sv, sr;
   split(cx, s, &sv, &sr);
   Layout l[2] = {k.pred_v, k.pred_rest};

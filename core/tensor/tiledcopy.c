@@ -34,8 +34,8 @@ static void need_static(Ctx *cx, Layout l, const char *what) {
              "without swizzle", what, layout_text(cx, l));
 }
 
-// Checks that the numbers of threads and values of the TV layout are multiples
-// of the atom's numbers.
+// Checks the TV layout: its numbers of threads and of values must be multiples
+// of those of the atom.
 static void check_atom(Ctx *cx, const TiledCopy *c) {
   const CopyAtom *a = &c->atom;
   tup_need_elements(cx, "make_tiled_copy", c->tv.shape);
@@ -108,7 +108,7 @@ TiledCopy tiled_copy_of_copy(Ctx *cx, CopyAtom a, const TiledCopy *c,
 }
 
 // Makes a TiledCopy whose tile consists of those elements of `shape` that tv
-// reaches. tv maps (thread,value) to linear coordinates of shape. Sets the
+// reaches. `tv` maps (thread,value) to linear coordinates of shape. Sets the
 // tiler of each mode, and changes tv to linear coordinates of the tile.
 static TiledCopy on_touched(Ctx *cx, CopyAtom a, Tup shape, Layout tv) {
   TiledCopy c = {.atom = a};
@@ -165,8 +165,9 @@ TiledCopy tiled_copy_c_atom(Ctx *cx, CopyAtom a, const TiledMma *m) {
 
 enum { MAX_RANK = 12 };
 
-// Maps ((TileM,TileN),(RestM,RestN,...)) to (thr,(FrgV,FrgX),(RestM,...)). trg:
-// the atom's layout (thread,value) of the source or of the destination.
+// Maps ((TileM,TileN),(RestM,RestN,...)) to (thr,(FrgV,FrgX),(RestM,...)).
+// `trg` is the atom's layout (thread,value) of the source or of the
+// destination.
 static Layout tile2thrfrg(Ctx *cx, const TiledCopy *c, Layout zipped,
                           Layout trg) {
   const CopyAtom *a = &c->atom;
@@ -263,8 +264,8 @@ Tensor tiled_copy_partition(Ctx *cx, const TiledCopy *c, char which, Tensor t,
 // ---- retile ----
 
 // Returns the layout (atom_vals,rest_vals) -> (v,m,n) of a fragment whose first
-// mode has v values. Sets *by to the extents, in the fragment's other modes,
-// that one tile of the copy covers. If one tile has fewer values, the remaining
+// mode has v values. Sets *by to how far one tile of the copy extends in the
+// other modes of the fragment. If one tile has fewer values, the remaining
 // values belong to the next tiles.
 static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
   Layout values = leaf1(cx, dim_int(cx, v)), all = values;
@@ -286,10 +287,10 @@ static Layout retiled(Ctx *cx, const TiledCopy *c, int64_t v, Tup *by) {
   return layout_zipped_divide(cx, all, tiler_layout(leaf1(cx, nval)));
 }
 
-// Reorders a fragment (V,Rest...) to ((FrgV,FrgX),Rest...), the order in which
-// this copy accesses the values. Assumes, as CuTe does, that the fragment's
-// first mode holds the first values of the TV layout. The other modes hold the
-// values of the next tiles.
+// Reorders a fragment (V,Rest...) to ((FrgV,FrgX),Rest...). This is the order
+// in which the copy accesses the values. Assumes, as CuTe does, that the
+// fragment's first mode holds the first values of the TV layout. The other
+// modes hold the values of the next tiles.
 Layout tiled_copy_retile(Ctx *cx, const TiledCopy *c, Layout l) {
   int rank = layout_rank(l);
   tup_need_elements(cx, "retile", l.shape);

@@ -1,4 +1,4 @@
-// gemm(): splits a product of tensors into the MMAs of an atom, or into
+// gemm(): splits a product of tensors into MMA instructions of an atom, or into
 // multiply-adds.
 #include "tensor/inside.h"
 
@@ -7,8 +7,8 @@
 
 #include "ir/operands.h"
 
-// An operand of the product, with its modes (V,M,K), (V,N,K) or (V,M,N) and its
-// registers.
+// An operand of the product: its modes, which are (V,M,K), (V,N,K) or (V,M,N),
+// and its registers.
 typedef struct Part {
   const Tensor *t;
   char name;
@@ -22,8 +22,8 @@ typedef struct Part {
 typedef struct Gemm {
   Ctx *cx;
   const MmaAtom *a;
-  // wgmma, tcgen05.mma: a predicate. If it is true, the product is added to C,
-  // otherwise it overwrites C. 0: the product is always added.
+  // wgmma, tcgen05.mma: a predicate. If it is true, adds the product to C,
+  // otherwise overwrites C. 0: always adds the product.
   Ref accumulate;
   Part d, x, y, c;   // the operands D, A, B, C
   Part more[3];      // scale factors of A and B, metadata of A
@@ -40,9 +40,10 @@ static int rank_of(const Tensor *t) {
   return tup_is_leaf(t->l.shape) ? 1 : layout_rank(t->l);
 }
 
-// Sets an operand's modes for one of the forms of gemm() in CuTe. mode[0] is
-// the position of V in the operand's layout, and mode[1] and mode[2] are the
-// positions of the other two modes. -1 means that the form lacks the mode.
+// Sets the modes of operand o. The forms of gemm() in CuTe have different
+// modes. mode[0] is the position of V in the operand's layout, and mode[1] and
+// mode[2] are the positions of the other two modes. -1 means that the form
+// lacks the mode.
 static void set_modes(const Gemm *g, Part *o, const int mode[3]) {
   Ctx *cx = g->cx;
   Layout l = o->t->l, m[3];
@@ -116,8 +117,8 @@ static void check_sizes(const Gemm *g) {
   }
 }
 
-// Reports whether operand i may have type `have`. If the atom reads bytes, A
-// and B may have type u8 instead of a narrow float.
+// Reports whether operand i (0 D, 1 A, 2 B, 3 C) may have type `have`. If the
+// atom reads bytes, A and B may have type u8 instead of a narrow float.
 static bool type_fits(const AtomMma *r, int i, DType have) {
   DType want = atom_mma_type(r, i);
   return want == have || (want == DT_TF32 && have == DT_F32) ||
@@ -194,8 +195,8 @@ static void put_operand(const Gemm *g, const Part *o, int64_t i, int64_t j,
 }
 
 // Returns the descriptor of element (i,j) of an operand in shared memory. Adds
-// a traced offset of the tensor first, so that all elements share this
-// addition.
+// a traced offset of the tensor first. This addition is equal for all elements,
+// so the kernel computes it only once.
 static Ref descriptor(const Gemm *g, const Part *o, int64_t i, int64_t j) {
   Ctx *cx = g->cx;
   Dim first = o->t->off;
@@ -254,8 +255,8 @@ static void emit_mma(const Gemm *g, int64_t m, int64_t n, int64_t k) {
   operands_emit(g->cx, ir_fn(g->cx), ins, p.mem, p.n, p.reg, p.nreg);
 }
 
-// Emits the outer product (V,M) x (V,N) for index k, in serpentine order, so
-// that consecutive instructions share the registers of an operand.
+// Emits the outer product (V,M) x (V,N) for index k. The order is serpentine,
+// so that consecutive instructions share the registers of an operand.
 static void outer(const Gemm *g, int64_t k) {
   int64_t M = g->c.n[0], N = g->c.n[1];
   const AtomMma *r = g->a->row;
@@ -283,8 +284,9 @@ static void outer(const Gemm *g, int64_t k) {
 
 // ---- gemm of a warpgroup, and with tensor memory ----
 
-// Checks that D and C are the same fragment. Checks that A and B are tensors of
-// descriptors if the instruction reads them from shared memory, and only then.
+// Checks that D and C are the same fragment. Also checks that A and B are
+// tensors of descriptors exactly if the instruction reads them from shared
+// memory.
 static void check_asynchronous(const Gemm *g) {
   const Part *o[2] = {&g->x, &g->y};
   Ctx *cx = g->cx;
@@ -384,7 +386,8 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
 // ---- scales and metadata ----
 
 // Reports whether v is a layout in tensor memory for the scale factors of one
-// instruction, with at least n rows: ((32,rows / 32),4 windows,elements of K).
+// instruction, with at least n rows. The layout has the form ((32,rows / 32),4
+// windows,elements of K).
 static bool scales_fit(const Gemm *g, Layout v, int64_t n) {
   enum { LANE = 1 << 18, WINDOW = 32 };  // columns; lanes
   Ctx *cx = g->cx;
@@ -403,7 +406,7 @@ static bool scales_fit(const Gemm *g, Layout v, int64_t n) {
   return true;
 }
 
-// Checks the scale factors (V,M,K) or (V,N,K) of operand `main` in tensor
+// Checks `o`, the scale factors (V,M,K) or (V,N,K) of operand `main` in tensor
 // memory.
 static void check_scales(const Gemm *g, const Part *o, const Part *main,
                          const char *name) {
@@ -425,8 +428,8 @@ static void check_scales(const Gemm *g, const Part *o, const Part *main,
              main->name, tensor_show(cx, o->t));
 }
 
-// Reports whether v is the layout in tensor memory of the metadata of one
-// instruction, as bytes (rows,bytes of a row).
+// Reports whether v is the layout, in tensor memory, of the metadata of one
+// instruction: (rows,bytes of a row).
 static bool metadata_fits(const Gemm *g, Layout v) {
   enum { LANE = 1 << 18 };  // bytes
   Ctx *cx = g->cx;
@@ -463,8 +466,9 @@ static void check_metadata(const Gemm *g, const Part *o) {
              tensor_show(cx, o->t));
 }
 
-// Sets an operand that follows D, A, B and C: scale factors (V,M,K) or (V,N,K),
-// or metadata (V,M,K). V is one 32-bit register or is in tensor memory.
+// Sets g->more[i], an operand that follows D, A, B and C: scale factors (V,M,K)
+// or (V,N,K), or metadata (V,M,K). V is one 32-bit register or is in tensor
+// memory.
 static void set_more(Gemm *g, int i, const Tensor *t) {
   static const char *const what[] = {"the scales of A", "the scales of B",
                                      "the metadata of A"};
@@ -539,7 +543,7 @@ void tiled_gemm(Ctx *cx, const MmaAtom *a, Tensor d, Tensor ta, Tensor tb,
   for (int i = 0; i < 4; i++) set_regs(&g, o[i], i);
   for (int64_t k = 0; k < g.x.n[1]; k++) {
     outer(&g, k);
-    g.c = g.d;  // The products of later k are added to D instead of C.
+    g.c = g.d;  // Add the products of later k to D instead of C.
   }
 }
 // SPDX-License-Identifier: MIT

@@ -1,5 +1,5 @@
-// Copies through tensor maps: emits one instruction for each box of two
-// partitioned tensors.
+// Copies through tensor maps: emits one instruction for each box. Source and
+// destination are partitioned tensors.
 #include "tensor/tma.h"
 
 #include <inttypes.h>
@@ -78,7 +78,7 @@ static void check_shared(const Boxes *b) {
   if (run % b->a->values) not_partitioned(b, "shared memory has runs of", run);
 }
 
-// Returns the atom's TMA swizzle as a swizzle of elements. The hardware
+// Returns the TMA swizzle of an atom as a swizzle of elements. The hardware
 // permutes chunks of 16 bytes.
 static Swizzle swizzle_of(const TmaAtom *a) {
   int m = 0;
@@ -91,9 +91,9 @@ static const char *swizzle_text(Ctx *cx, Swizzle sw) {
   return arena_printf(cx, &cx->scratch, "Sw<%d,%d,%d>", sw.b, sw.m, sw.s);
 }
 
-// Checks that the tensor's swizzle permutes the elements of a tile as the
-// atom's swizzle does. Only the first tile is compared, because boxes start at
-// multiples of the swizzle's period.
+// Checks that the swizzle of the tensor in shared memory permutes the elements
+// of a tile as the atom's swizzle does. Compares only the first tile, because
+// boxes start at multiples of the swizzle's period.
 static void check_swizzle(const Boxes *b, int64_t n) {
   Ctx *cx = b->cx;
   const Swizzle *its = layout_swizzle(b->shared->l);
@@ -109,10 +109,10 @@ static void check_swizzle(const Boxes *b, int64_t n) {
                swizzle_text(cx, sw), x, pair_text(b));
 }
 
-// Checks that the values of a box have the right coordinates. The values are
-// contiguous in shared memory. Their coordinates must be in the order of the
-// tensor map, whose mode 0 varies fastest. Otherwise shared memory does not
-// have the atom's layout.
+// Checks that the values of a box, which are contiguous in shared memory, have
+// the right coordinates: the order of the tensor map, whose mode 0 varies
+// fastest. If they do not, the tensor in shared memory does not have the layout
+// for which the atom was made.
 static void check_order(const Boxes *b) {
   Ctx *cx = b->cx;
   const TmaAtom *a = b->a;
@@ -179,8 +179,8 @@ static void check_boxes(Boxes *b) {
 
 // ---- one box ----
 
-// Returns the offset of value i of t. Sets *known to the alignment of the
-// value's address that is known, in bytes, at most `need`.
+// Returns the offset of value i of t. Sets *known to the known alignment of the
+// value's address, in bytes, at most `need`.
 static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
                     int64_t *known) {
   Dim x = at(cx, layout_inner(t->l), i);
@@ -192,8 +192,8 @@ static Dim place_of(Ctx *cx, const Tensor *t, int64_t i, int64_t need,
 }
 
 // Returns the offset in shared memory of box i, which consists of four rows.
-// The box may start inside a period of the swizzle if the tensor starts at a
-// period, because the copy applies the swizzle to addresses.
+// The box may start inside a period of the swizzle, because the copy applies
+// the swizzle to addresses. The tensor must start at a period.
 static Dim rows_at(const Boxes *b, int64_t i) {
   Ctx *cx = b->cx;
   const Tensor *t = b->shared;
@@ -231,7 +231,7 @@ static Dim shared_at(const Boxes *b, int64_t i) {
 
 // Converts the coordinates of an im2col box (channel, pixel of the result,
 // positions in the filter) to coordinates of the tensor, mode 0 first. For
-// loads, also writes the offsets in the filter, after the coordinates. Stores
+// loads, also writes the offsets in the filter after the coordinates; stores
 // have no such offsets. Returns the number of written values.
 static int unfolded(const Boxes *b, const Dim *leaf, Ref *out) {
   Ctx *cx = b->cx;
@@ -340,8 +340,8 @@ static const char *sides_text(Ctx *cx, const Tensor *t[2]) {
                       tensor_show(cx, t[0]), tensor_show(cx, t[1]));
 }
 
-// Returns the number of values in the first mode of one side of a copy. Fails
-// unless this mode is contiguous.
+// Returns the number of values in the first mode of one side of a copy, source
+// or destination. Fails unless this mode is contiguous.
 static int64_t run_of(Ctx *cx, const Tensor *t[2], int side) {
   Layout l = layout_inner(t[side]->l);
   Layout v = layout_rank(l) > 1 ? layout_mode(cx, l, 0) : l;
@@ -446,8 +446,8 @@ static void check_send(Ctx *cx, const TmaAtom *a, const Tensor *t[2],
              : "mbar_ptr, the mbarrier there that counts their bytes");
 }
 
-// Returns how many values one instruction can store, beginning with value i.
-// The values are below index n, contiguous and aligned.
+// Returns how many values of t, beginning with value i, one instruction can
+// store. These values are below index n, contiguous and aligned.
 static int together(Ctx *cx, const Tensor *t, int64_t i, int64_t n) {
   int bits = dtype_bits(t->type);
   for (int w = 128 / bits; w > 1; w /= 2) {

@@ -5,9 +5,9 @@
 
 enum { LANE = 1 << 16 };  // distance of adjacent lanes, as a number of columns
 
-// Appends the rest modes of a partition to the n layouts in `mode`. Their
-// strides, in elements, start at `next`. halves: the first factor of 2 gets a
-// stride of 16 lanes.
+// Appends the rest modes of a partition to `mode`, which has n layouts. Their
+// strides, in elements, start at `next`. With `halves`, the first factor of 2
+// gets a stride of 16 lanes.
 static void put_rest(Ctx *cx, Layout part, int64_t next, int64_t lane,
                      bool halves, Layout *mode, int *n) {
   for (int k = 1; k < layout_rank(part); k++) {
@@ -53,8 +53,9 @@ Layout umma_fragment(Ctx *cx, const MmaAtom *a, char which, Layout part) {
     ctx_fail(cx, ERR_SHAPE, "make_fragment_%c: %s is not a partition (V,%s) "
              "for %s, whose V is (%" PRId64 ",%" PRId64 ")", which,
              layout_text(cx, part), sums ? "M,N" : "M,K", r->name, m, cols);
-  // A CTA of a pair, and an MMA with .ws, use all lanes. The lanes after the
-  // rows contain the other columns of D and, in a pair, a copy of A.
+  // A CTA of a pair, and an MMA with .ws, use all lanes. If there are fewer
+  // rows than lanes, the other lanes contain the other columns of D and, in a
+  // pair, a copy of A.
   bool windows = m == 64 && !pair && !(r->flags & AMF_WS);
   int parts = sums ? atom_umma_parts(r) : 1;
   Layout mode[8], both[2] = {

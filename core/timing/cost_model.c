@@ -2,7 +2,7 @@
 // issues its instructions in order. An instruction issues when its inputs are
 // ready, its quarter of the SM (one warp scheduler) is free, and its pipe
 // accepts work. A result is ready after the pipe's work and a latency. The
-// model always advances the warp that can issue earliest. Asynchronous agents
+// model always advances the warp that can issue earliest. Asynchronous copies
 // fill shared memory through a separate pipe. A gate is one round of a barrier
 // or one phase of an mbarrier. It opens at its last arrival or completion.
 //
@@ -22,27 +22,27 @@
 #include "timing/work.h"
 
 enum { QUARTERS = 4, GROUPED = 64, SECTOR = 32, LINE = 128 };
-// Cycles of work that can be queued before an instruction must wait. QUEUE: at
-// a pipe of the SM. FAR_QUEUE: at global memory.
+// Cycles of work that may be queued at a pipe before an instruction must wait.
+// QUEUE: for a pipe of the SM. FAR_QUEUE: for global memory.
 enum { QUEUE = 64, FAR_QUEUE = 1500 };
 // Number of arithmetic instructions that may issue before an earlier arithmetic
 // instruction has its operands.
 enum { AHEAD = 24 };
-// Minimum number of lanes of an atomic that access one word of shared memory
-// for which other warps must also wait for the word.
+// Number of lanes of an atomic, accessing one word of shared memory, from which
+// on other warps must also wait for the word.
 enum { CROWD = 16 };
 
-// Asynchronous operations of a thread or warp. end: for each of the latest
-// groups, the time at which it completes. No group completes before an earlier
-// one.
+// Asynchronous operations of a thread or warp. `end` has the completion times
+// of the latest groups. No group completes before an earlier one.
 typedef struct Groups {
-  // start (from) and end (open) of the operations that are in no group yet
+  // start (from) and end (open) of the operations that belong to no group yet
   double from, open;
   double end[GROUPED];
   uint32_t n;
 } Groups;
 
-typedef struct Player {   // a warp of a running cluster
+// a warp of a running cluster, whose log the model plays
+typedef struct Player {
   struct Stage *stage;
   // warp: number of the warp in its cluster. quarter: the warp's quarter of the
   // SM.
@@ -54,18 +54,18 @@ typedef struct Player {   // a warp of a running cluster
   uint32_t gate;          // gate (event_log.h) at which the warp waits; 0: none
   double tensor;  // earliest time at which the warp can issue the next mma
   // last_end: time at which all arithmetic issued so far has its operands.
-  // last_at: the instruction whose operands are ready last.
+  // last_at: the arithmetic instruction whose operands are ready last.
   double last_end;
   uint32_t last_at;
-  // The latest arithmetic instructions. t: time at which the operands of the
-  // instruction are ready. at: index of the instruction.
+  // The latest arithmetic instructions. t: time at which the instruction has
+  // its operands. at: index of the instruction.
   struct { double t; uint32_t at; } ahead[AHEAD];
   uint32_t nahead;
   double turn;            // time at which the current loop iteration started
   uint32_t passes;        // number of completed loop iterations
   double given;  // earliest time at which the warp can arrive at a gate again
-  // asked: time at which the last bulk load was issued. agents: time at which
-  // its data arrives.
+  // The last bulk load. asked: time at which it was issued. agents: time at
+  // which its data arrives.
   double asked, agents;
   Groups copies, sums, stores;
   // time at which all copies between tensor memory and registers are done
@@ -86,7 +86,7 @@ typedef struct Stage {    // a running cluster
   // number of the cluster, in the order in which clusters start
   uint32_t number;
   double began;
-  // for each CTA: time until which an atomic of CROWD or more lanes occupies a
+  // for each CTA: the end of an atomic in which CROWD or more lanes access one
   // word
   double *word;
 } Stage;
@@ -97,16 +97,15 @@ typedef struct Sm {
   double shared, l1, memory, fill, peer, meet, fence;
 } Sm;
 
-// State of the cost model: the costs of a program's instructions on one
-// machine, and the dependences between them.
+// State of the cost model: what a program's instructions cost on a GPU, and the
+// dependences between the instructions.
 typedef struct SimClock {
   const SimProg *p;
   const SimMachine *m;
   const SimWorks *w;
   double *stall;  // for each instruction: cycles that warps waited at it
   const SimTape *tape;
-  // for each gate (event_log.h): number of arrivals and completions that are
-  // needed to open it
+  // for each gate (event_log.h): how many arrivals and completions open it
   uint32_t *parts;
   Stage *stage;
   Sm *sm;
@@ -214,8 +213,8 @@ static void group_close(SimClock *k, const Player *p, Groups *g,
   g->open = 0;
 }
 
-// Returns the time at which all groups are complete, except the last `pending`
-// groups.
+// Returns the time at which all groups except the last `pending` ones are
+// complete.
 static double group_end(const Groups *g, uint32_t pending) {
   if (g->n <= pending) return 0;
   return g->end[(g->n - 1 - pending) % GROUPED];
@@ -223,8 +222,7 @@ static double group_end(const Groups *g, uint32_t pending) {
 
 // ---- gates ----
 
-// Returns the time from the opening of the gate at which p waits to p's next
-// instruction.
+// Returns the time between the opening of p's gate and p's next instruction.
 static double passage(const SimClock *k, const Player *p) {
   Op op = (Op)k->p->ins[p->last].op;
   if (op == OP_BAR) return k->m->round;
@@ -250,9 +248,9 @@ static void give(SimClock *k, Stage *s, uint32_t gate, double t) {
 
 static double most(double a, double b) { return a > b ? a : b; }
 
-// Occupies a pipe for `work` cycles, from time t or, if the pipe is busy then,
-// from the time at which it is free. Returns the time at which the work ends.
-// counts: adds the work to the pipe's busy cycles.
+// Occupies a pipe for `work` cycles, from time t on. If the pipe is busy at
+// that time, waits until it is free. Returns the time at which the work ends.
+// With `counts`, adds the work to the pipe's busy cycles.
 static double take(SimClock *k, double *pipe, SimPipe which, double t,
                    double work, bool counts) {
   *pipe = most(*pipe, t) + work;
@@ -269,8 +267,8 @@ static double operands(const SimClock *k, const Player *p, const SimWork *c,
 }
 
 // Returns the time at which instruction i of warp p can issue: its operands are
-// ready, and its pipe accepts it. An arithmetic instruction issues before its
-// operands are ready.
+// ready, and its pipe accepts it. Arithmetic instructions do not wait for their
+// operands here.
 static double can_go(const SimClock *k, const Player *p, const SimWork *c,
                      const SimIns *i, const Sm *sm, int q) {
   double t = c->kind == K_ALU ? p->t : operands(k, p, c, p->t);
@@ -315,7 +313,7 @@ static double can_go(const SimClock *k, const Player *p, const SimWork *c,
 }
 
 // Returns the time at which the last sector of a global access arrives. The
-// access occupies L1 for `work` cycles. one: counts the cycles as busy cycles.
+// access occupies L1 for `work` cycles. With `one`, counts them as busy cycles.
 static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
                     double t, bool one) {
   double end = take(k, &sm->l1, PIPE_L1, t, work, one) + k->m->l1_hit;
@@ -325,9 +323,9 @@ static double fetch(SimClock *k, Sm *sm, const SimStep *s, double work,
   return most(end, far + k->m->global);
 }
 
-// Executes an arithmetic instruction at time t, which occupies its pipes from t
-// on. Returns the time of the result: the time at which the last operand is
-// ready, plus a latency.
+// Executes an arithmetic instruction, which occupies its pipes from time t on.
+// Returns the time of the result: when the last operand is ready, plus a
+// latency.
 static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
                       double t, uint32_t at) {
   bool one = p->warp < k->p->nwarp;
@@ -347,7 +345,8 @@ static double compute(SimClock *k, Player *p, const SimWork *c, Sm *sm, int q,
 }
 
 // Executes a fence. The warp continues when this fence and all earlier fences
-// of the SM are complete.
+// of the SM are complete. `each` is the time that the fence occupies the SM,
+// and `late` is its latency.
 static void fence(Player *p, Sm *sm, double each, double late, double t) {
   sm->fence = most(sm->fence, t) + each;
   p->t = most(t + late, sm->fence);
@@ -363,7 +362,7 @@ static bool releases(const SimIns *i) {
 
 // Executes an atomic in shared memory, and returns the time of its result.
 // Lanes that access the same word are serialized. If CROWD or more lanes access
-// the same word, other warps also wait for that word.
+// one word, other warps also wait for that word.
 static double combine(SimClock *k, Player *p, const SimWork *c, const SimIns *i,
                       const SimStep *s, Sm *sm, double t) {
   bool one = p->warp < k->p->nwarp;
@@ -517,7 +516,7 @@ static bool play_run(SimClock *k, Player *p, const SimStep *s) {
   return true;
 }
 
-// Simulates the completion of an agent's operation. The operation may fill
+// Simulates the completion of an asynchronous operation, which may have filled
 // shared memory of a CTA.
 static void play_agent(SimClock *k, Player *p, const SimStep *s) {
   Sm *sm = &k->sm[s->cta];
@@ -550,7 +549,7 @@ static void begin(SimClock *k, Stage *s, double t) {
   }
 }
 
-// Advances the warp with the earliest time by one step. *left: number of
+// Advances the warp with the earliest time by one step. *left is the number of
 // clusters that have not started. Returns false if all warps have ended.
 static bool play(SimClock *k, int64_t *left) {
   if (!k->nheap) return false;

@@ -80,11 +80,11 @@ void event_log_end(SimWarp *w, const SimIns *i, bool again) {
   s->passes = (uint32_t)(now->wavefronts - r->before.wavefronts);
   s->sectors = (uint32_t)(now->sectors - r->before.sectors);
   s->missed = op_effect((Op)i->op) & EF_LATER && i->op != OP_CPASYNC
-                // agents bypass L1, so all their sectors miss
+                // asynchronous operations bypass L1, so all their sectors miss
                 ? s->sectors : r->missed;
 }
 
-// Reports whether the L1 of w's CTA caches a sector. If not, inserts the
+// Reports whether the L1 of w's CTA already has a sector. If not, inserts the
 // sector.
 static bool has(const SimWarp *w, uint64_t sector) {
   const SimTape *t = tape_of(w);

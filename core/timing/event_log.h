@@ -1,10 +1,10 @@
-// The event log of one cluster. The cost model (cost_model.c) reads it. For
+// The event log of one cluster, which the cost model (cost_model.c) reads. For
 // each warp, the log has the executed instructions, the bytes that they move,
 // and the waits for other threads.
 //
 // A warp waits for a gate: one round of a barrier or one phase of an mbarrier.
-// The arrivals and completions in that round or phase are the gate's parts. A
-// gate opens when all its parts have arrived.
+// The arrivals and completions in that round or phase are the parts of the
+// gate. A gate opens when all its parts have arrived.
 #ifndef CUTE_TIMING_EVENT_LOG_H
 #define CUTE_TIMING_EVENT_LOG_H
 
@@ -17,7 +17,8 @@ typedef enum SimMark {
   // A named range begins or ends. `at` is the range's name, an index into
   // Fn.text.
   TAPE_BEGIN, TAPE_END,
-  // An agent starts. Its completion is a part of gate `at` (0: of no gate).
+  // An asynchronous operation starts. Its completion counts for gate `at` (0:
+  // for no gate).
   TAPE_AGENT
 } SimMark;
 
@@ -26,8 +27,8 @@ typedef struct SimStep {
   uint8_t lanes;       // RUN: number of active lanes
   // RUN: number of 128-byte lines of L1 that the instruction accesses
   uint8_t lines;
-  // AGENT: CTA whose memory the agent fills. GIVE: 1 if the gate belongs to
-  // another CTA.
+  // AGENT: CTA whose memory the asynchronous operation fills. GIVE: 1 if the
+  // gate belongs to another CTA.
   uint8_t cta;
   // RUN of an atomic: maximum number of lanes that access one word
   uint8_t same;
@@ -35,17 +36,17 @@ typedef struct SimStep {
   uint32_t passes;     // RUN: number of shared-memory passes
   uint32_t sectors;    // RUN: number of 32-byte sectors of global memory
   uint32_t missed;     // RUN: number of sectors that missed L1
-  uint32_t bytes;      // AGENT: bytes that the agent moves
+  uint32_t bytes;      // AGENT: bytes that the operation moves
 } SimStep;
 
 typedef struct SimReel {  // the log of a warp
   SimStep *step;
   size_t n, cap;
   size_t run;          // index of the current instruction's step
-  // statistics of the instruction (SimStat), before the warp executed it
+  // memory statistics (SimStat) from before the warp executed this instruction
   SimStat before;
-  // Sectors that missed L1, and lines of L1, that the current instruction has
-  // accessed so far.
+  // missed: sectors that missed L1 in the current instruction so far. lines:
+  // lines of L1 that it has accessed so far.
   uint32_t missed, lines;
 } SimReel;
 
@@ -61,31 +62,32 @@ typedef struct SimTape {
   struct SimClock *clock;  // the cost model that reads the log (cost_model.c)
 } SimTape;
 
-// Creates an event log of at most `most` steps. l1: bytes of each CTA's L1.
-// Returns NULL if memory is exhausted.
+// Creates an event log of at most `most` steps. `l1` is the number of bytes of
+// each CTA's L1. Returns NULL if memory is exhausted.
 SimTape *event_log_new(const SimProg *p, int64_t l1, uint64_t most);
 void event_log_free(SimTape *t);
 
-// Log that instruction i of warp w begins or ends. If `again` is set, i was not
+// Log that instruction i of warp w begins or ends. `again` is true if i was not
 // executed and will be repeated.
 void event_log_begin(SimWarp *w, const SimIns *i);
 void event_log_end(SimWarp *w, const SimIns *i, bool again);
 // Logs an access to global memory. Each lane of mask accesses n bytes at start
-// + at[lane]. keeps: L1 caches the accessed sectors.
+// + at[lane]. `keeps` is true if L1 caches the accessed sectors.
 void event_log_global(SimWarp *w, uint64_t start, const int64_t *at,
                       uint32_t mask, int n, bool keeps);
 // Logs the beginning or the end of a named range.
 void event_log_mark(SimWarp *w, uint32_t name, bool begins);
-// Logs how many lanes of mask access the same word in an atomic: the maximum
-// over all words.
+// Logs an atomic: the largest number of lanes of mask that access one word.
 void event_log_same(SimWarp *w, const int64_t *at, uint32_t mask);
-// Logs that w contributes a part of a gate, for example an arrival. If *gate is
-// 0, creates the gate. far: the gate belongs to another CTA of the cluster.
+// Logs that w contributes to the opening of a gate, for example by an arrival.
+// If *gate is 0, creates the gate. `far` is true if the gate belongs to another
+// CTA of the cluster.
 void event_log_give(SimWarp *w, uint32_t *gate, bool far);
 void event_log_need(SimWarp *w, uint32_t gate);
-// event_log_agent logs that w starts an agent, and returns the step's index.
-// event_log_land logs that this agent has filled `bytes` bytes of CTA `cta`'s
-// memory, and is complete. The completion is a part of *gate.
+// event_log_agent logs that w starts an asynchronous operation, and returns the
+// index of this step. event_log_land logs that the operation has filled `bytes`
+// bytes of CTA `cta`'s memory, and is complete. The completion counts for
+// *gate.
 size_t event_log_agent(SimWarp *w);
 void event_log_land(SimWarp *w, size_t agent, uint32_t *gate, int cta,
                     uint32_t bytes);

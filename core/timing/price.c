@@ -10,9 +10,10 @@
 struct SimPrices {
   const Fn *fn;
   uint32_t *uses;   // for each value: number of its uses
-  // for each value: whether an instruction uses it for more than an address
+  // for each value: whether an instruction uses it for more than computing an
+  // address
   bool *plain;
-  // for each value: the result of in_pairs
+  // for each value: the result of in_pairs (is it a packed 16-bit value?)
   bool *paired;
   // for each value: whether it costs nothing, because the compiler merges its
   // computation with the computation of an operand
@@ -33,11 +34,11 @@ static bool by_const(const Fn *fn, const Ins *i) {
          (i->a[1] && ir_const(fn, i->a[1], &v));
 }
 
-// Reports whether the compiler merges i with the instruction `part`, which
-// computes an operand of i that has no other uses. The compiler merges three
-// terms of a sum, a product or a shifted value in a sum, and logic on three
-// words. If i selects between operands, the compiler instead predicates `part`,
-// and needs no selection.
+// Reports whether the compiler merges i with `part`, the instruction that
+// computes an operand of i, and whose result has no other uses. The compiler
+// merges three terms of a sum, a product or a shifted value in a sum, and logic
+// on three words. If i selects between operands, the compiler instead
+// predicates `part`, and needs no selection.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);
@@ -65,7 +66,8 @@ static bool in_pairs(const SimPrices *p, Ref r) {
   return false;
 }
 
-// Marks the operands that the instruction at r uses for more than an address.
+// Marks the operands that the instruction at r uses for more than computing an
+// address.
 static void mark_plain(SimPrices *p, Ref r) {
   const Ins *i = ir_get(p->fn, r);
   bool part = op_pure((Op)i->op) && !p->plain[r] &&
@@ -108,8 +110,8 @@ static SimPrice of(double issue, double fma, double alu, double xu) {
 }
 
 // Returns the cost of a division by a divisor that is known only at run time.
-// fixed: the reciprocal of the divisor is computed before the loop. The costs
-// of 64-bit divisions are for numbers that fit in 32 bits.
+// `fixed` is true if the reciprocal of the divisor is computed before the loop.
+// The costs of 64-bit divisions are for numbers that fit in 32 bits.
 static SimPrice division(Op op, DType t, bool fixed) {
   bool rest = op == OP_MOD;
   if (dtype_bits(t) > 32) return of(48, 36, 24, 3);
@@ -118,9 +120,10 @@ static SimPrice division(Op op, DType t, bool fixed) {
   return of(30, 18, 17, 3);
 }
 
-// Finds the cost of an operation with a constant operand. power: the constant
-// is a power of two, so the compiler uses shifts. plain: the result is used for
-// more than an address. Returns false if the constant does not change the cost.
+// Finds the cost of an operation with a constant operand. `power` is true if
+// the constant is a power of two, so that the compiler uses shifts. `plain` is
+// true if the result is used for more than computing an address. Returns false
+// if the constant does not change the cost.
 static bool by_constant(Op op, DType t, bool power, bool plain,
                         SimPrice *out) {
   double wide = dtype_bits(t) > 32 ? 2 : 1;
@@ -203,7 +206,7 @@ static SimPrice integer(const SimPrices *p, Ref r, DType t, bool fixed) {
 }
 
 // Returns the cost of a 16-bit operation that is not packed with another one.
-// Except for an FMA, it follows from the cost of the same operation on f32.
+// Except for an FMA, derives it from the cost of this operation on f32.
 static SimPrice single_half(Op op, SimPrice f32) {
   if (op == OP_FMA) return of(1, 0.8, 0.4, 0);
   if (f32.issue != 1) return f32;

@@ -20,8 +20,8 @@ typedef struct SimPrices SimPrices;
 // the operations that the compiler merges into other instructions.
 SimPrices *price_new(Ctx *cx, const Fn *fn);
 // Returns the cost of arithmetic instruction i: a scalar operation, selection,
-// conversion, function or intrinsic. fixed: its second operand is computed
-// before the enclosing loop.
+// conversion, function or intrinsic. `fixed` is true if i's second operand is
+// computed before the enclosing loop.
 SimPrice price_of(const SimPrices *p, const SimIns *i, bool fixed);
 
 #endif

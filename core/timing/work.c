@@ -68,7 +68,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  // d is an assertion that is checked at i, and is not decoded from i.
+  // d is an assertion that is checked at i; it does not execute i.
   if (d->op != i->op) return;
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);
@@ -121,7 +121,8 @@ static void find_ids(Ctx *cx, Works *k) {
 // ---- costs of instructions ----
 
 // Returns, for each value, the depth of the innermost loop that changes the
-// value. Sets around[r] to the depth of the loops around value r.
+// value. Sets around[r] to the depth of the loops that enclose the instruction
+// of value r.
 static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
   uint8_t *in = arena_zero(cx, &cx->scratch, fn->ins.n);
   // Stack of the open regions: 1 for a loop, 0 for another region.
@@ -150,8 +151,8 @@ static uint8_t *find_loops(Ctx *cx, const Fn *fn, uint8_t *around) {
 }
 
 // Returns the cost of an arithmetic instruction. Its latency is the time from
-// its last operand to the result. The instructions of a function may overlap
-// with other instructions, because compilers interleave them.
+// its last operand to its result. A function consists of several instructions,
+// which may overlap with other work, because compilers interleave them.
 static SimWork arithmetic(const Works *k, SimPrice p, double flops) {
   const SimMachine *m = k->out.m;
   double steps = p.issue > 1 ? p.issue - 1 : 0;
@@ -227,8 +228,8 @@ static bool is_packed_f4(const AtomMma *r) {
 
 // Returns the cost of a tcgen05 operation. An instruction with unpacked floats
 // of any size takes as long as one with 16 elements of 16 bits along K. All
-// quarters of the SM work on an instruction; in a pair of CTAs, all quarters of
-// both SMs.
+// quarters of the SM work on an instruction. In a pair of CTAs, all quarters of
+// both SMs do.
 static SimWork tensor_cost(const Works *k, const SimIns *d, SimWorkKind kind) {
   const SimTensorIns *x = d->x;
   const SimMachine *m = k->out.m;

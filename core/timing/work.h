@@ -6,7 +6,7 @@
 #include "sim/machine.h"
 
 typedef enum SimWorkKind {
-  // costs nothing; its result is ready when its operands are ready
+  // costs nothing; its result is ready as soon as its operands are
   K_NONE,
   K_ALU,
   K_BRANCH,     // waits for all earlier arithmetic
@@ -39,9 +39,8 @@ typedef struct SimWork {
   // number of floating-point operations, for each lane; for an MMA, for the
   // warp
   float flops;
-  // ids: index in SimWorks.id of the instruction's ids. These are the ids of
-  // the `nread` values that it reads, followed by those of the `nwrite` values
-  // that it writes.
+  // index in SimWorks.id of the ids of the instruction's values: first the
+  // `nread` values that it reads, then the `nwrite` values that it writes
   uint32_t ids, nread, nwrite;
 } SimWork;
 

@@ -52,7 +52,7 @@ static void tell_coordinate(SimWarp *w, const SimIns *i, int l) {
     const SimBounded *t = &c->part[k];
     int64_t v = value_at(w, &t->value, l);
     // An assertion of a copy covers two elements, at coordinates v - lo and v.
-    // Report the coordinate that is out of range.
+    // Report the one that is out of range.
     f->r.coord[k] = v < t->lo ? v - t->lo : v;
     f->extent[k] = t->limit.slot ? value_at(w, &t->limit, l)
                      : t->hi == INT64_MAX ? -1 : t->hi + 1;
@@ -77,9 +77,9 @@ _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   longjmp(t->env, 1);
 }
 
-// Returns the three layouts of assertion c as words (Claim in ir/fn.h). Traced
-// numbers have the values of lane l. Returns NULL if one of the first two
-// layouts has no elements.
+// Returns the shapes and strides of the three layouts of assertion c, number by
+// number (see Claim in ir/fn.h). Traced numbers have the values of lane l.
+// Returns NULL if one of the first two layouts has no elements.
 static const Dim *words_at(Ctx *cx, SimWarp *w, const SimAssertion *c, int l) {
   Dim *word = NEW(cx, Dim, (size_t)c->n);
   for (int k = 0; k < c->n; k++) {

@@ -38,8 +38,8 @@ static const SimMeant *meant_of(const SimProg *p) {
 
 // ---- recording ----
 
-// Returns the argument whose memory is in area a, or -1 if several arguments
-// are.
+// Returns the argument whose memory is area a, or -1 if several arguments share
+// the area.
 static int32_t owner(const SimProg *p, const SimArea *a) {
   int32_t found = -1;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -51,8 +51,8 @@ static int32_t owner(const SimProg *p, const SimArea *a) {
   return found;
 }
 
-// Returns the number of 64-bit words in a map that has one bit for each granule
-// of area a.
+// Returns the number of 64-bit words of a bitmap of area a. The bitmap has one
+// bit for each granule, the smallest unit of memory that is recorded.
 static size_t words_of(const SimArea *a) {
   return ((a->bytes >> a->shift) + 1) / 64 + 1;
 }
@@ -71,8 +71,8 @@ static bool is_partial(const Fn *fn, int32_t arg) {
   return false;
 }
 
-// Marks in `reads` the arguments that the kernel reads. An atomic whose result
-// is unused does not count as a read.
+// Sets reads[k] for each argument k that the kernel reads. An atomic whose
+// result is unused does not count as a read.
 static void find_reads(const SimProg *p, bool *reads) {
   Operand o;
   for (uint32_t k = 0; k < p->nins; k++) {
@@ -105,10 +105,10 @@ void cover_start(Ctx *cx, SimProg *p) {
 
 // ---- the covered coordinates ----
 
-// An argument and its accessed elements. seen: for each mode, a byte for each
-// coordinate. It has the bit HIT if an element with this coordinate was
-// accessed, and the bit MISSED if an element with this coordinate was not
-// accessed.
+// An argument and its accessed elements. seen[k] has one byte for each
+// coordinate of mode k. The byte has the bit HIT if some element with this
+// coordinate was accessed, and the bit MISSED if some element with this
+// coordinate was not.
 enum { HIT = 1, MISSED = 2, MOST = 1 << 26 };
 typedef struct Cover {
   const SimArea *area;
@@ -162,7 +162,7 @@ static int64_t allocate(Ctx *cx, Cover *c) {
   return size;
 }
 
-// Reports whether all granules of the argument were accessed.
+// Reports whether the launch accessed all of the argument's memory.
 static bool is_full(const Cover *c) {
   size_t g = (size_t)((const uint8_t *)c->arg->p - c->area->p);
   size_t end = g + c->arg->bytes;
@@ -189,8 +189,9 @@ static int64_t product_of(const Cover *c, uint8_t bit) {
   return n;
 }
 
-// Collects the coordinates of a mode at which no element was accessed. boxed:
-// instead, the coordinates at which at least one element was not accessed.
+// Collects the coordinates of a mode at which no element was accessed. With
+// `boxed`, collects the coordinates at which at least one element was not
+// accessed.
 static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
   const uint8_t *seen = c->seen[mode];
   int64_t n = c->s.size[mode], from = -1, last = -1;
@@ -225,8 +226,8 @@ static bool is_scalar(const SimProg *p, int64_t n) {
   return false;
 }
 
-// Reports whether another argument has a mode of extent n. stored: considers
-// only arguments that the kernel reads.
+// Reports whether another argument has a mode of extent n. With `stored`,
+// considers only arguments that the kernel reads.
 static bool is_shared(Ctx *cx, const SimProg *p, int32_t arg, int64_t n,
                       bool stored) {
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -292,8 +293,9 @@ static bool is_one_less(Ctx *cx, const SimProg *p, int32_t arg,
   return other;
 }
 
-// Reports whether a loop around the accesses omits only its last step, which
-// may exceed the extent: the loop ends where the omitted coordinates begin.
+// Reports whether a loop around the accesses ends one step too early: it ends
+// where the omitted coordinates begin, and one more step would reach the
+// extent.
 static bool is_one_step(const SimProg *p, const SimMeant *m,
                         const SimRanges *r) {
   int64_t step;
@@ -306,10 +308,10 @@ static bool is_one_step(const SimProg *p, const SimMeant *m,
   return false;
 }
 
-// Reports whether a limit in the kernel omits the coordinates from r->from[0]
-// on intentionally. A limit that equals the extent of another mode counts as a
-// mistake. So does a limit that is too small by 1 (is_one_less) or by one step
-// of a loop (is_one_step).
+// Reports whether the kernel omits all coordinates from r->from[0] on by an
+// intentional limit. Two kinds of limits count as mistakes instead: a limit
+// that equals the extent of another mode, and a limit that is too small by 1
+// (is_one_less) or by one step of a loop (is_one_step).
 static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                      const SimMeant *m, const SimRanges *r) {
   int64_t end = r->from[0];
@@ -321,8 +323,8 @@ static bool is_limit(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
   return !is_one_less(cx, p, arg, r) && !is_one_step(p, m, r);
 }
 
-// Returns the number of tiles in the extent if the accessed coordinates are
-// exactly the first tile. Otherwise returns 1.
+// If the accessed coordinates are exactly the first tile, returns the number of
+// tiles in the extent. Otherwise returns 1.
 static int64_t tiles_of(const SimRanges *r) {
   enum { LEAST = 8 };  // minimum tile size, unless the tile divides the extent
   int64_t tile = r->from[0];
@@ -331,9 +333,10 @@ static int64_t tiles_of(const SimRanges *r) {
   return good ? (r->extent + tile - 1) / tile : 1;
 }
 
-// Reports whether a loop or the grid seems to have one iteration or block for
-// each tile (tiles_of), although no address depends on it. It is a loop around
-// the accesses, or the blocks along x, y or z.
+// Reports whether the launch seems to have enough iterations or blocks for all
+// tiles (tiles_of), although no address depends on them. Either a loop around
+// the accesses has one iteration for each tile, or the grid has one block for
+// each tile along x, y or z.
 static bool is_counted(const SimProg *p, const SimMeant *m,
                        const SimRanges *r) {
   int64_t tiles = tiles_of(r);
@@ -375,8 +378,8 @@ static bool is_late(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   return false;
 }
 
-// Reports whether a loop around the accesses seems to have one iteration for
-// each tile of a mode, although the last tile is never accessed.
+// Reports whether a loop around the accesses never reaches the last tile of a
+// mode, although it seems to have one iteration for each tile.
 static bool is_early(const SimProg *p, const SimMeant *m, const SimRanges *r) {
   int64_t first, last;
   if (r->n != 1 || r->to[0] != r->extent - 1) return false;
@@ -455,8 +458,8 @@ static bool is_stride(const SimProg *p, const SimMeant *m,
          meant_bounds(m, r->extent);
 }
 
-// Reports whether ranges of coordinates are omitted at regular distances, and
-// the length of a range is a multiple of the number of threads of a block.
+// Reports whether ranges of coordinates are omitted at regular distances, where
+// the length of a range is a multiple of the block's number of threads.
 static bool is_block_step(const SimProg *p, const SimRanges *r) {
   int64_t n = p->nthread;
   bool end = !r->from[0] && r->n <= SIM_RANGES &&
@@ -465,10 +468,10 @@ static bool is_block_step(const SimProg *p, const SimRanges *r) {
          (r->to[0] + 1) % n == 0 && !end && !r->tail;
 }
 
-// Reports whether a launch seems to have too few threads. This is the case if
-// only the first elements of a mode are stored, no address depends on the
-// block, and the kernel compares the thread's index with the extent. r: the
-// elements that are not stored.
+// Reports whether a launch seems to have too few threads: only the first
+// elements of a mode are stored, no address depends on the block, and the
+// kernel compares the thread's index with the extent. `r` has the elements that
+// are not stored.
 static bool is_short(const SimMeant *m, const SimRanges *r, bool stored) {
   return stored && r->from[0] && r->n == 1 && r->to[0] == r->extent - 1 &&
          !m->blocks && meant_guards(m, r->extent, LIMIT_THREAD);
@@ -481,8 +484,9 @@ bool cover_complete(const SimProg *p, int32_t k) {
                           .arg = &p->launch->arg[k]});
 }
 
-// Reports whether no tensor except input `arg` and vectors of extent n has
-// omitted elements, although two other tensors have a mode of extent n.
+// Reports whether the omission affects only argument `arg`: two other tensors
+// have a mode of extent n, and the launch accesses all other tensors
+// completely. (Vectors of extent n may lack their last element.)
 static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
   int same = 0;
   for (size_t k = 0; k < p->fn->arg.n; k++) {
@@ -490,7 +494,7 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
     SimShape s;
     if ((int32_t)k == arg || !p->fn->arg.p[k].pointer || !a) continue;
     if (meant_shape(cx, p, (int32_t)k, &s) < 0) return false;
-    // Several vectors, such as weights and biases, may lack the same last
+    // Several vectors, such as weights and biases, may all lack the last
     // element.
     if (a->read && s.rank == 1 && lacks_end(cx, p, (int32_t)k, n)) continue;
     if ((a->read || a->stored) && !cover_complete(p, (int32_t)k)) return false;
@@ -502,8 +506,8 @@ static bool is_alone(Ctx *cx, const SimProg *p, int32_t arg, int64_t n) {
 }
 
 // Reports whether all blocks access only coordinate 0 of a mode, although the
-// coordinate is computed. Examples are a grid without its third extent, and a
-// quotient that is always 0.
+// kernel computes the coordinate. Examples are a grid without its third extent,
+// and a quotient that is always 0.
 static bool is_flat(Ctx *cx, const SimProg *p, int32_t arg, const SimMeant *m,
                     const SimGap *g, const SimRanges *r) {
   enum { LEAST = 4 };  // minimum extent, if no other tensor has this extent
@@ -566,7 +570,7 @@ static bool is_told(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
 }
 
 // Returns the first line that reads the memory of an argument or, with
-// `stored`, that writes it.
+// `stored`, the first line that writes it.
 static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
   for (uint32_t k = 0; k < p->nins; k++) {
     const SimIns *i = &p->ins[k];
@@ -587,11 +591,11 @@ static uint32_t line_of(const SimProg *p, int32_t arg, bool stored) {
   return 0;
 }
 
-// Reports whether the accessed elements have the shape of another tensor. For
-// an output, this tensor is an input, and the kernel must read all inputs
-// completely. For an input, it is an output, and the kernel must store all
-// outputs completely. An example is a matrix that is stored into the corner of
-// a larger matrix.
+// Reports whether the accessed elements have the shape of another tensor, which
+// the kernel accesses completely. An example is a matrix that is stored into
+// the corner of a larger matrix. For an output, the other tensor is an input,
+// and the kernel must read all inputs completely. For an input, the other
+// tensor is an output, and the kernel must store all outputs completely.
 static bool is_part(Ctx *cx, const SimProg *p, const Cover *c, int32_t arg,
                     bool stored) {
   bool found = false;

@@ -5,8 +5,8 @@
 #include "decode/areas.h"
 #include "sim/machine.h"
 
-// Begins to record which granules of the arguments' memory the launch reads and
-// stores.
+// Starts recording which parts of the arguments' memory the launch reads and
+// stores. The unit of recorded memory is a granule (decode/areas.h).
 void cover_start(Ctx *cx, SimProg *p);
 // Writes to `gap` the parts of arguments that the launch never read or never
 // stored and that suggest a mistake. Returns their number.
@@ -21,8 +21,9 @@ static inline void cover_set(uint64_t *word, uint64_t bits) {
     __atomic_fetch_or(word, bits, __ATOMIC_RELAXED);
 }
 
-// Records an access to `bytes` bytes of object m, from byte `at` on: sets the
-// bits of the accessed granules in `map`.
+// Records an access to `bytes` bytes of object m, from byte `at` on. `map` has
+// one bit for each granule (unit of recorded memory); sets the bits of the
+// accessed granules.
 static inline void cover_run(uint64_t *map, const SimMem *m, int64_t at,
                              int64_t bytes) {
   if (bytes < 1) return;
@@ -36,7 +37,7 @@ static inline void cover_run(uint64_t *map, const SimMem *m, int64_t at,
 }
 
 // Records that the lanes of mask access `bytes` bytes each, from byte at[lane]
-// on. map: m->area->read or m->area->stored.
+// on. `map` is m->area->read or m->area->stored.
 static inline void cover_lanes(uint64_t *map, const SimMem *m, uint32_t mask,
                                const int64_t *at, int bytes) {
   const SimArea *a = m->area;

@@ -1,21 +1,23 @@
 // Races between CTAs in global memory. CTAs run in any order and on many host
-// threads, so the records must not depend on this order. Each granule that the
-// kernel writes has records for each class of access. One record is for the CTA
+// threads, so the records must not depend on this order. The unit of recorded
+// memory is a granule. Each granule that the kernel writes has records for each
+// class of access: weak or strong, read or write. One record describes the CTA
 // with the lowest number that performed such an access. If several CTAs did,
-// another record is for the CTA with the highest number. A record has the
-// lowest thread of the CTA that performed the access, the line, and whether all
-// stores stored the same value. Memory that a kernel only reads has no records.
+// another record describes the CTA with the highest number. A record contains
+// the lowest thread of the CTA that performed the access, the line, and whether
+// all stores stored the same value. Memory that a kernel only reads has no
+// records.
 //
 // Strong accesses are atomics, and loads and stores with a memory order, of GPU
 // scope or wider. Two accesses race if different CTAs perform them, at least
 // one of them writes, and at most one of them is strong. Stores of elements
-// narrower than a byte, which are atomics on a GPU, are not checked. Stores of
-// the same value do not race in this check, because memory has that value after
-// any order of the stores. If reads race with these stores, however, the stored
-// values may depend on the order in this run (x = x + 1 by two CTAs). The
-// stores then race whatever they stored. The check assumes that nothing orders
-// two CTAs; programs with such ordering use hb_grid.c instead. shadow.c finds
-// races inside a cluster.
+// narrower than a byte are not checked; a GPU executes them as atomics. Stores
+// of the same value do not race in this check, because memory has that value
+// after any order of the stores. If reads race with these stores, however, the
+// stored values may depend on the order in this run (x = x + 1 by two CTAs).
+// The stores then race whatever they stored. The check assumes that nothing
+// orders two CTAs; programs with such ordering use hb_grid.c instead. shadow.c
+// finds races inside a cluster.
 #include "ir/intrin.h"
 #include "watch/cta_race.h"
 #include "watch/race_records.h"
@@ -98,8 +100,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
     const Mem *m = &p->fn->mem.p[k];
     if (!mem_is_global(m)) continue;
     const SimMem *s = p->mem[m->ref];
-    // The report names the argument that contains the byte. If no argument
-    // does, it names the raw pointer.
+    // The report names the argument that contains the byte, or else the raw
+    // pointer.
     if (s && s->address) {
       f->r.mem = (int32_t)k;
       f->r.offset = (byte - area->p) * 8 / s->own;
@@ -111,8 +113,8 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   }
 }
 
-// Reports whether granule g has records of classes x and y whose CTAs race.
-// Sets pair to the two accesses.
+// Reports whether different CTAs race at granule g with accesses of classes x
+// and y. Sets `pair` to the two accesses.
 static bool find_pair(const SimProg *p, const uint64_t *row[RACE_KINDS],
                       int x, int y, size_t g, Side pair[2]) {
   const uint64_t *s = row[x], *u = row[LAST + x];
@@ -128,8 +130,8 @@ static bool find_pair(const SimProg *p, const uint64_t *row[RACE_KINDS],
   return false;
 }
 
-// Reports whether all plain stores to granule g stored the same value, whatever
-// the order of the CTAs.
+// Reports whether all plain stores to granule g stored the same value, and
+// would do so in any order of the CTAs.
 static bool stored_same(const SimProg *p, const uint64_t *row[RACE_KINDS],
                         size_t g) {
   Side pair[2];

@@ -4,7 +4,7 @@
 
 #include "sim/machine.h"
 
-// Starts to record accesses to global memory, if several clusters run and do
+// Starts recording accesses to global memory, if several clusters run and do
 // not communicate.
 void cta_race_start(Ctx *cx, SimProg *p);
 // Records that the lanes of mask access `bytes` bytes each, from byte at[lane]

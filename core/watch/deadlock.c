@@ -1,9 +1,10 @@
-// Explains deadlocks. A stop is a barrier, a phase or a flag at which warps
-// wait. A stop depends on the stops of the threads that could end its wait. The
-// root cause is among the stops that depend only on each other. Among these,
-// the candidates are, most likely first: a stop that no thread can end; the
-// first wait of a producer for an empty stage, with the wrong parity; a phase
-// with a wrong arrival count; a stop of producers; a stop of consumers.
+// Explains deadlocks. A stop is a barrier, an mbarrier phase or a polled flag
+// at which warps wait. A stop depends on the stops of the threads that could
+// end its wait. The root cause is among the stops that depend only on each
+// other. Among these, the candidates are, most likely first: a stop that no
+// thread can end; the first wait of a producer for an empty stage, with the
+// wrong parity; a phase with a wrong arrival count; a stop of producers; a stop
+// of consumers.
 #include "ir/operands.h"
 #include "sim/barrier.h"
 #include "sim/mbar.h"
@@ -18,7 +19,7 @@
 enum { MOST_STOPS = 64 };
 
 typedef struct Stop {
-  SimWarp *w;              // first warp that waits at the stop
+  SimWarp *w;              // first warp that waits at this stop
   SimStuck how;
   int bar;                 // STUCK_BARRIER: number of the named barrier
   SimLack lack;
@@ -109,14 +110,15 @@ typedef struct Bring {
   bool own;
 } Bring;
 
-// Reports whether the mbarrier at address d->at may be in memory object m.
+// Reports whether the mbarrier that d describes (address d->at) may be in
+// memory object m.
 static bool is_there(const Bring *d, const SimMem *m) {
   return (m->rank || d->own) && d->at >= m->base &&
          d->at < (int64_t)m->base + m->bytes;
 }
 
 // Reports whether i is an asynchronous copy that may complete bytes at the
-// mbarrier.
+// mbarrier that d describes.
 static bool brings_bytes(const SimIns *i, const Bring *d) {
   const Fn *fn = d->p->fn;
   const Ins *own = ir_get(fn, i->ref);
@@ -188,9 +190,9 @@ static void find_behind(Stops *all) {
 
 // ---- root cause ----
 
-// Returns the line of a wait that a warp passed more often than phases of its
-// mbarrier ended. The mbarrier is in the CTA of `of`. Returns 0 if there is no
-// such wait.
+// Finds an mbarrier, in the same CTA as `of`, at which a warp passed more waits
+// than phases have ended. Returns the line of the warp's wait, or 0 if there is
+// none.
 static uint32_t hasty_wait(const SimCluster *c, const SimMbar *of) {
   int64_t size = c->prog->smem_bytes;
   for (int k = 0; k < c->mbars.n; k++) {
@@ -209,8 +211,9 @@ static void judge_mbarrier(Stop *s, bool nobody) {
   bool some = b->missing < b->expected || b->begun;
   bool fills = warp_roles_fills(s->w);
   int64_t ahead = simmbar_ahead(s->w, b);
-  // A producer waits for an empty stage, and the readers have exited. The
-  // producer is one phase ahead, because its first wait did not block.
+  // A producer waits for an empty stage, but the readers of the stage have
+  // exited. The producer is one phase ahead, because its first wait did not
+  // block.
   bool last = nobody && b->early && !some && ahead == 1;
   if (simmbar_stays(s->w, false)) {
     s->lack = LACK_STAY;
@@ -266,7 +269,7 @@ static uint64_t reach(const Stops *all, int k) {
 }
 
 // Reports whether every stop (place where warps wait) on which stop k depends
-// also depends on k. behind: for each stop, mask of the stops on which it
+// also depends on k. behind[j] is the mask of the stops on which stop j
 // depends.
 static bool is_last(const uint64_t *behind, int k) {
   for (uint64_t m = behind[k]; m; m &= m - 1)
@@ -292,8 +295,8 @@ static void put_cause_first(Stops *all) {
 
 // ---- reports ----
 
-// Reports a fault about stop s, which names what its warps wait for and which
-// warps wait.
+// Reports the deadlock at stop s: the fault names what the warps of the stop
+// wait for, and which warps wait.
 static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
                       uint64_t state, uint32_t src2) {
   SimCluster *c = s->w->cluster;

@@ -12,9 +12,9 @@
 #include "sim/wgmma.h"
 #include "watch/shadow.h"
 
-// The state of a watched element after the last executed instruction. clk, src
-// and warp: epoch, line and warp of the last write to the element. They also
-// change if a store writes an equal value.
+// The state of a watched element after the last executed instruction. `clk`,
+// `src` and `warp` are the epoch, the line and the warp of the last write to
+// the element. They change even if a store writes an equal value.
 typedef struct SimKept {
   SimThere there;
   // bits: value of the element. cluster: number of the first CTA of the cluster
@@ -262,8 +262,8 @@ static SimKept look_at(SimDebug *d, const SimElement *e) {
   return n;
 }
 
-// Reports whether the previous instruction changed element k, and records the
-// element's new state.
+// Reports whether the previous instruction changed watched element k. Records
+// the element's new state.
 static bool changed(SimDebug *d, int k) {
   SimKept now = look_at(d, &d->change[k]), *was = &d->kept[k];
   bool anew = now.cluster == was->cluster &&
@@ -292,8 +292,8 @@ static void ask(SimDebug *d, SimWhy why, int which) {
   if (!d->stop(d)) d->over = true;
 }
 
-// Returns the instruction that changed element k: the element's last writer or,
-// if it is unknown, the previous instruction.
+// Returns the instruction that changed watched element k. This is the element's
+// last writer or, if that is unknown, the previous instruction.
 static SimAt changed_by(const SimDebug *d, int k) {
   const SimElement *e = &d->change[k];
   if (debugger_warp(d, d->before.cta, 0) < 0) return d->before;

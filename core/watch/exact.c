@@ -23,9 +23,9 @@
 #include "sim/regs.h"
 #include "watch/overflow.h"
 
-// A search through the values from which a value is computed. met: for each
-// value, number of the last search that visited it. known: for each value,
-// result of the search that began at it.
+// A search through the values from which a value is computed. met[r] is the
+// number of the last search that visited value r. known[r] is the result of the
+// search that began at r.
 typedef enum Found { FOUND_UNKNOWN, FOUND_INDEX, FOUND_OTHER } Found;
 typedef struct Search {
   const Fn *fn;
@@ -83,8 +83,9 @@ static void look(Search *s, Ref r) {
   }
 }
 
-// Reports whether value r is an index. All loads of one object have the same
-// result, and so do all reads of one variable. They therefore share one search.
+// Reports whether value r is an index. All loads of one object share one
+// search, because they have the same result. The same holds for all reads of
+// one variable.
 static bool is_index(Ctx *cx, Search *s, Ref r) {
   size_t n = s->fn->ins.n;
   const Ins *i = ir_get(s->fn, r);
@@ -114,9 +115,8 @@ static bool is_sum(const Fn *fn, Ref r) {
   return false;
 }
 
-// Returns the rule, WATCH_INDEX to WATCH_SCALE, by which the results of
-// instruction d are compared with exact results. Returns WATCH_NONE if they are
-// not compared.
+// Returns the rule (WATCH_INDEX to WATCH_SCALE) for comparing the results of
+// instruction d with exact results, or WATCH_NONE if they are not compared.
 static SimWatch rule_of(Ctx *cx, Search *s, const SimIns *d,
                         const uint8_t *loss) {
   const Fn *fn = s->fn;
@@ -150,15 +150,15 @@ void exact_rules(Ctx *cx, SimProg *p) {
 // ---- recording ----
 
 // Returns the value of an operand of i in lane l as a number. The operand has
-// the type of i.
+// i's type.
 static double operand(SimWarp *w, const SimIns *i, uint32_t slot, int l) {
   DType t = (DType)i->type;
   uint64_t u = lane_bits(w, slot, sim_wide(t), l);
   return dtype_is_float(t) ? dtype_to_double(t, u) : (double)dtype_int(t, u);
 }
 
-// Returns the exact result of sum, difference, product or quotient i of v[0]
-// and v[1].
+// Returns the exact result of instruction i (a sum, difference, product or
+// quotient) for the operands v[0] and v[1].
 static double exact_result(const SimIns *i, const double v[2]) {
   if (i->op == OP_ADD) return v[0] + v[1];
   if (i->op == OP_SUB) return v[0] - v[1];

@@ -105,7 +105,7 @@ bool finite_wanted(const Fn *fn) {
 // condition of one of them depends on an operand of the result.
 typedef struct Guards {
   const Fn *fn;
-  // for each value: whether it reaches uses other than selections
+  // for each value: whether it reaches uses other than selections (cute.where)
   bool *escapes;
   // for each value: whether the condition of a selection depends on an operand
   // of the value
@@ -182,8 +182,8 @@ void finite_guards(Ctx *cx, SimProg *p) {
 
 // ---- recording ----
 
-// Adds n to the count of the origin that has i's line and operation. Returns
-// false if there is no such origin.
+// Adds n to the count of the recorded origin of NaNs or infinities that has i's
+// line and operation. Returns false if no such origin is recorded.
 static bool count_again(SimOrigins *all, const SimIns *i, bool nan,
                         uint64_t n) {
   for (int k = 0; k < all->n; k++) {
@@ -218,8 +218,8 @@ static void record(SimWarp *w, const SimIns *i, int l, int n, const double *v,
   o->result = result;
 }
 
-// Returns number p of value u, which is an operand or the result of i and
-// consists of numbers of type t.
+// Returns one number of value u: the number at position p. The value is an
+// operand or the result of i, and consists of numbers of type t.
 static double number(const SimIns *i, uint64_t u, DType t, int p) {
   if (i->op == OP_CVT && !dtype_is_float(t))
     return t == DT_U64 ? (double)u : (double)dtype_int(t, u);
@@ -292,8 +292,8 @@ static bool any_special(const float *x, int n) {
   return any >> 31;
 }
 
-// Returns the lane that holds element `at` of the result of MMA x by lane group
-// g.
+// Returns the lane that holds element `at` of the result of MMA x. `g` is the
+// group of lanes that executes the MMA.
 static int lane_of(const SimMmaIns *x, int g, int at) {
   for (int v = 0; v < x->d.nval; v++)
     for (int t = 0; t < x->threads; t++) {
@@ -364,8 +364,8 @@ static int kind_of(double x) {
   return isnan(x) ? HAS_NAN : x < 0 ? HAS_MINUS : HAS_INF;
 }
 
-// Returns the kinds of NaNs and infinities among the numbers of type t that
-// were written to the memory of argument a.
+// Returns the kinds of NaNs and infinities that were written to the memory of
+// argument a. The memory has numbers of type t.
 static int specials(const LaunchArg *a, DType t) {
   int found = 0;
   enum { BLOCK = 4096 };

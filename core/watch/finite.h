@@ -6,8 +6,8 @@
 #include "decode/fragments.h"
 #include "sim/machine.h"
 
-// Rules for the results of instructions (SimIns.watch). A rule recognizes a NaN
-// or an infinity of a type by its bits.
+// Rules for checking the results of instructions (SimIns.watch). A rule
+// recognizes the bits of a NaN or an infinity of a type.
 typedef enum SimWatch {
   WATCH_NONE, WATCH_F32, WATCH_F16, WATCH_BF16, WATCH_E5M2, WATCH_E4M3,
   WATCH_F16X2, WATCH_BF16X2, WATCH_F64, WATCH_F32X2,
@@ -43,12 +43,13 @@ void finite_note(SimWarp *w, const SimIns *i);
 // All four numbers are given as bits.
 void finite_fma(SimWarp *w, const SimIns *i, int l, DType t, uint64_t a,
                 uint64_t b, uint64_t c, uint64_t result);
-// Records that an MMA of lane group g, d (m,n) = a (m,k) * b (n,k) + c,
-// computed a NaN or an infinity in d.
+// Records that an MMA of lane group g computed a NaN or an infinity in d. The
+// MMA computes d (m,n) = a (m,k) * b (n,k) + c.
 void finite_tile(SimWarp *w, const SimIns *i, int g, const SimTile *t);
 
-// Adds an origin for instruction i in lane l to the list `all`. Returns the new
-// origin, or NULL if the list already has an origin for i or is full.
+// Records instruction i in lane l as the origin of a NaN, an infinity or an
+// inexact result. Returns the new entry of the list `all`, or NULL if the list
+// already has an entry for i or is full.
 SimOrigin *finite_origin(SimWarp *w, SimOrigins *all, const SimIns *i, int l,
                          bool nan);
 
@@ -57,11 +58,12 @@ typedef struct SimInputs SimInputs;
 // memory.
 SimInputs *finite_make(Ctx *cx, const SimProg *p);
 void finite_merge(SimOrigins *all, const SimOrigins *more);
-// Returns the first origin whose NaN or infinity may have reached an output.
-// Returns NULL if an input had a NaN or infinity, or if no output has one.
+// Returns the first recorded operation whose NaN or infinity may have reached
+// an output. Returns NULL if an input had a NaN or infinity, or if no output
+// has one.
 const SimOrigin *finite_first(const SimProg *p, const SimInputs *t,
                               const SimOrigins *all);
-// Returns the facts about an origin that its report names.
+// Returns what the report of an origin (finite_origin) names.
 SimNonfinite finite_facts(const SimOrigin *o);
 
 #endif

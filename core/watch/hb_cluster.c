@@ -2,14 +2,16 @@
 // acquire, fences. Implements the causality order of the PTX memory model with
 // vector clocks.
 //
-// Each warp counts epochs (w->clk), which its lanes share. Actors that are not
-// threads also count epochs, and are numbered after the warps. HbWarp.vc is the
-// vector clock of a warp. For each actor, it has the epoch up to which
-// everything happens before all lanes of the warp. Barriers and synchronization
-// of whole warps need no other clocks. Accesses that happen before single lanes
-// only are stored in rows: vector clocks with an epoch for every thread and
-// every other actor. Rows are allocated when a kernel first releases, fences,
-// or synchronizes a part of a warp. A lane has up to four rows:
+// An actor is an entry of the vector clocks: a warp, an mbarrier, or the
+// asynchronous operations of a warp (decode/actors.h). Warps have the lowest
+// actor numbers. Each actor counts epochs; the lanes of a warp share w->clk.
+// HbWarp.vc is the vector clock of a warp. For each actor, it has the epoch up
+// to which everything happens before all lanes of the warp. Barriers and
+// synchronization of whole warps need no other clocks. Accesses that happen
+// before single lanes only are stored in rows: vector clocks with an epoch for
+// every thread and every other actor. Rows are allocated when a kernel first
+// releases, fences, or synchronizes a part of a warp. A lane has up to four
+// rows:
 //
 //   seen     accesses that happen before the lane, in addition to HbWarp.vc
 //            (HbWarp.level: lane 0's row is the row of all lanes)
@@ -57,8 +59,9 @@ static size_t threads(const SimCluster *c) {
   return (size_t)c->prog->nall * LANES;
 }
 
-// words returns the number of epochs in a row. word returns the index in a row
-// of the epoch of actor u. For a warp, this is the index of lane 0's epoch.
+// A row is a vector clock with an epoch for each thread and for each actor that
+// is not a warp. words returns the length of a row. word returns the index of
+// actor u's epoch in a row. For a warp, this is the epoch of lane 0.
 static size_t words(const SimProg *p) {
   return (size_t)(p->nall * (LANES - 1) + actors_clocked(&p->actors));
 }
@@ -110,15 +113,16 @@ static void join(const SimCluster *c, uint32_t *to, const uint32_t *from) {
   for (size_t k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Joins `from` into row `to`. If `some` is false, `to` holds no clock yet, and
-// `from` is copied to it.
+// Joins `from` into row `to`. If `some` is false, `to` holds no clock yet, so
+// `from` is copied.
 static void add(const SimCluster *c, uint32_t *to, bool some,
                 const uint32_t *from) {
   if (some) join(c, to, from);
   else copy(c, to, from);
 }
 
-// Reports whether vc, which has one epoch for each actor, covers all of row r.
+// Reports whether no epoch of row r is newer than the epoch in vc. vc has one
+// epoch for each actor, r has one for each thread.
 static bool within(const SimCluster *c, const uint32_t *r,
                    const uint32_t *vc) {
   const SimProg *p = c->prog;
@@ -139,8 +143,8 @@ static void spread(const SimProg *p, const uint32_t *vc, uint32_t *out) {
   for (int u = p->nall; u < n; u++) out[word(p, u)] = vc[u];
 }
 
-// Writes to `out` the row of everything that happens before lane l, including
-// lane l's own accesses.
+// Writes to `out` the vector clock of everything that happens before lane l,
+// including lane l's own accesses.
 static void view(SimWarp *w, int l, uint32_t *out) {
   HbWarp *h = hb_of(w);
   SimCluster *c = w->cluster;
@@ -199,7 +203,7 @@ static void settle(SimWarp *w) {
 
 // ---- synchronisation of lanes and warps ----
 
-// Joins the rows of the lanes of mask into the row of lane `to`.
+// Joins the vector clocks of the lanes of mask into the clock of lane `to`.
 static void gather(SimWarp *w, uint32_t mask, int to) {
   HbWarp *h = hb_of(w);
   uint32_t *r = lane_row(w, SEEN, to);
@@ -275,8 +279,8 @@ static void give_own(SimWarp *w, uint32_t mask, SimPast *to) {
     to->row[w->id * LANES + __builtin_ctz(mask)] = w->clk;
 }
 
-// Records in vector clock vc that w arrived. This record does not order memory
-// accesses.
+// Records in vector clock vc that w arrived at an mbarrier. This record does
+// not order memory accesses.
 static void give_turn(SimWarp *w, uint32_t *vc) {
   const SimProg *p = w->cluster->prog;
   if (actors_of(&p->actors, ACTOR_TURN)) simmbar_turns(p, vc)[w->id] = w->clk;
@@ -299,8 +303,8 @@ static void join_words(uint32_t *to, const uint32_t *from, int n) {
   for (int k = 0; k < n; k++) to[k] = from[k] > to[k] ? from[k] : to[k];
 }
 
-// Adds to `to` the epochs that the lanes of mask have acquired of n actors,
-// beginning with actor `first`. None of these actors is a warp.
+// Adds to `to` the epochs that the lanes of mask have acquired of n consecutive
+// actors, the first of which is `first`. None of these actors is a warp.
 static void give_actors(SimWarp *w, uint32_t mask, int first, int n,
                         uint32_t *to) {
   HbWarp *h = hb_of(w);
@@ -400,8 +404,9 @@ uint32_t hb_cluster_epoch(SimWarp *w, int l, int u) {
 
 // ---- release and acquire ----
 
-// Returns the first row of granule g's location record. If there is no record,
-// creates one if `make` is set, else returns NULL.
+// Returns the first vector clock of the location record of granule g (a unit of
+// memory). If there is no record, creates one if `make` is set, else returns
+// NULL.
 static uint32_t *location(SimCluster *c, int64_t g, bool make) {
   Order *o = order_of(c);
   Shadow *s = shadow_of(c);
@@ -427,7 +432,7 @@ static uint32_t *location(SimCluster *c, int64_t g, bool make) {
 }
 
 // Makes the lanes of mask acquire the releases that their earlier relaxed reads
-// observed. wide: includes releases by other CTAs.
+// observed. With `wide`, includes releases by other CTAs.
 static void see(SimWarp *w, uint32_t mask, bool wide) {
   HbWarp *h = hb_of(w);
   for (uint32_t m = mask & h->pending; m; m &= m - 1)
@@ -486,9 +491,9 @@ void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
   if (to || keep) shadow_of(c)->gran[g].flags |= GF_RELEASED;
 }
 
-// Executes a proxy fence between accesses by threads and accesses by agents.
-// The fence covers the accesses of the active lanes, and the accesses that
-// happen before these lanes.
+// Executes a proxy fence: it orders accesses by threads and accesses through
+// the async proxy. The fence covers the accesses of the active lanes, and the
+// accesses that happen before these lanes.
 static void fence_proxy(SimWarp *w, FenceKind kind) {
   HbWarp *h = hb_of(w);
   int n = actors_clocked(&w->cluster->prog->actors);
@@ -533,8 +538,9 @@ bool hb_cluster_some(SimWarp *w, int u, uint32_t lanes, uint32_t clk) {
   return false;
 }
 
-// A CTA is known to run if w synchronized with one of its threads, directly or
-// through other threads, or acquired a release by one of its threads.
+// Reports whether CTA `rank` is known to run: w has synchronized with one of
+// its threads, directly or through other threads, or has acquired a release by
+// one of them.
 bool hb_cluster_runs(SimWarp *w, int l, int rank) {
   const SimProg *p = w->cluster->prog;
   HbWarp *h = hb_of(w);

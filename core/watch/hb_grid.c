@@ -84,8 +84,8 @@ typedef struct Touch {     // an access to a granule by lanes of a warp
 typedef struct Reader { Touch by; uint32_t next; } Reader;
 struct SimPlace {
   Touch write;
-  // list of the reads since the last write, and of older writes that must still
-  // be checked
+  // list of the reads since the last write, and of older writes with which
+  // later accesses may still race
   uint32_t others;
   uint32_t message;        // newest snapshot at this address; 0: none
   // number (Touch.turn) of the last write that is not an atomic
@@ -130,7 +130,8 @@ static int lanes_of(const SimProg *p) { return p->nall * LANES; }
 
 // ---- snapshots ----
 
-// Returns the last epoch of lane `lane` of warp `warp` that snapshot m covers.
+// Returns the last epoch of lane `lane` of warp `warp` that snapshot m (a
+// released vector clock) covers.
 static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   const uint32_t *r = relay_of(p)->word + m->word;
   if (m->full) return r[warp * LANES + lane];
@@ -139,8 +140,8 @@ static uint32_t told(const SimProg *p, const Message *m, int warp, int lane) {
   return r[warp];
 }
 
-// Reports whether, in row r, all lanes of each warp have the same epoch.
-// Ignores thread `own`.
+// Reports whether, in vector clock r, all lanes of each warp have the same
+// epoch. Ignores thread `own`.
 static bool is_level(const SimProg *p, const uint32_t *r, uint32_t own) {
   for (int u = 0; u < p->nall; u++) {
     const uint32_t *w = r + u * LANES;
@@ -163,8 +164,8 @@ static uint64_t key_of(uint32_t chain, uint32_t unit) {
   return (uint64_t)chain << 32 | unit;
 }
 
-// Records snapshot k as the last snapshot of its cluster in its chain. Returns
-// false if memory is exhausted.
+// Records snapshot k as the newest snapshot of its cluster in its chain (the
+// snapshots at one address). Returns false if memory is exhausted.
 static bool keep_last(SimCluster *c, uint32_t k) {
   SimRelay *r = relay_of(c->prog);
   if (2 * r->nlast >= r->maxlast) {
@@ -186,8 +187,9 @@ static bool keep_last(SimCluster *c, uint32_t k) {
   return true;
 }
 
-// Creates a snapshot for lane l with vector clock `row`, and puts it into the
-// chain before snapshot `next`. Returns 0 if memory is exhausted.
+// Creates a snapshot of vector clock `row` for a release by lane l. Puts it
+// into the chain (the snapshots at one address) before snapshot `next`. Returns
+// 0 if memory is exhausted.
 static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
                             uint32_t next) {
   SimCluster *c = w->cluster;
@@ -218,8 +220,7 @@ static uint32_t new_message(SimWarp *w, int l, const uint32_t *row,
 }
 
 // Adds snapshot m to the n snapshots that the current query must still visit,
-// unless the query has already visited m. Returns the new number of snapshots
-// to visit.
+// unless the query has already visited m. Returns the new number.
 static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   SimRelay *r = relay_of(c->prog);
   if (!m || r->message[m].asked == r->question) return n;
@@ -229,9 +230,9 @@ static uint32_t ask(SimCluster *c, uint32_t m, uint32_t n) {
   return n + 1;
 }
 
-// Reports whether one snapshot in m's chain covers epoch clk of a thread: the
-// last snapshot of cluster `unit` that is not newer than m. The query then need
-// not walk the chain.
+// Tests a single snapshot, so that a query need not walk m's chain (the
+// snapshots at one address). Reports whether the newest snapshot of cluster
+// `unit` that is not newer than m covers epoch clk of a thread.
 static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
                         int lane, uint32_t clk) {
   const SimRelay *r = relay_of(p);
@@ -242,8 +243,8 @@ static bool chain_tells(const SimProg *p, uint32_t m, uint32_t unit, int warp,
   return k && told(p, &r->message[k], warp, lane) >= clk;
 }
 
-// Reports whether snapshot `message`, or a snapshot that can be reached from
-// it, covers epoch clk of a thread of cluster `unit`.
+// Reports whether epoch clk of a thread of cluster `unit` is covered by
+// snapshot `message`, or by a snapshot that can be reached from it.
 static bool tells(SimCluster *c, uint32_t message, uint32_t unit, int warp,
                   int lane, uint32_t clk) {
   const SimProg *p = c->prog;
@@ -315,9 +316,9 @@ static void drop_others(SimRelay *r, SimPlace *p) {
   p->others = 0;
 }
 
-// Reports whether two accesses are by the same warp and of the same kind. All
-// reads are of one kind. All weak writes are of a second kind. Two strong
-// writes are of the same kind if they have the same effects (draws, puts).
+// Reports whether two accesses are by the same warp and of the same kind. There
+// is one kind of read, and one kind of weak write. Two strong writes are of the
+// same kind if they have the same effects (draws, puts).
 static bool same_kind(const Touch *a, const Touch *b) {
   return a->unit == b->unit && a->warp == b->warp && a->agent == b->agent &&
          a->wrote == b->wrote && (!a->wrote || (a->strong == b->strong &&
@@ -366,9 +367,9 @@ static int kind_of(const Touch *t) {
   return (t->wrote ? WRITE : READ) + (t->strong ? STRONG : 0);
 }
 
-// Reports whether the report of a race names access a before access b: reads
-// are named before writes, and the write of the later block before the write of
-// the other block.
+// Reports whether the report of a race names access a before access b. It names
+// reads before writes, and the write of the later block before the write of the
+// other block.
 static bool comes_first(const Touch *a, int how, const Touch *b, int other) {
   bool write = how & WRITE, its = other & WRITE;
   return write != its ? !write : a->unit > b->unit;
@@ -399,8 +400,8 @@ static void race(Access *x, int l, const Touch *me, const Touch *o) {
 }
 
 
-// Reports whether cluster `unit` executed a proxy fence between write o and the
-// start of an agent by lane l.
+// Reports whether cluster `unit` executed a proxy fence after write o, and
+// before lane l started an asynchronous operation such as a TMA copy.
 static bool fenced_by(SimWarp *w, int l, const Touch *o, uint32_t unit) {
   SimCluster *c = w->cluster;
   SimRelay *r = relay_of(c->prog);
@@ -467,15 +468,15 @@ static bool observed(SimWarp *w, int l, const SimPlace *p, const Touch *me,
   }
 }
 
-// Reports whether access a draws a number from a counter and access b resets
-// this counter. If these accesses are unordered, the counter may return a
-// number twice or skip one.
+// Reports whether access a draws a number (a ticket) from a counter that access
+// b resets. If these accesses are unordered, the counter may return a number
+// twice or skip one.
 static bool draws(const Touch *a, const Touch *b) {
   return a->strong && b->strong && a->draws && b->puts;
 }
 
 // Reports a race if access `me` of lane l conflicts with the earlier access o
-// of another cluster. same: both accesses store the same value.
+// of another cluster. `same` is true if both accesses store the same value.
 static void check(Access *x, int l, const SimPlace *p, const Touch *me,
                   const Touch *o, bool same) {
   bool ours = draws(me, o), theirs = draws(o, me);

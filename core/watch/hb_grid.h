@@ -1,7 +1,7 @@
 // Happens-before between clusters that communicate (hb_grid.c).
 //
-// A cluster's result may depend on other clusters of the launch. This is the
-// case if the cluster reads global memory with a memory order, or uses the
+// Clusters communicate if a cluster's result may depend on other clusters of
+// the launch: the cluster reads global memory with a memory order, or uses the
 // result of an atomic. All clusters then run on one host thread, interleaved in
 // an order that the seed determines. Results therefore do not depend on the
 // number of host threads.
@@ -13,14 +13,14 @@
 void hb_grid_start(Ctx *cx, SimProg *p);  // called if clusters communicate
 void hb_grid_free(SimProg *p);
 
-// Checks and records that the lanes of mask access x->bytes bytes each of
-// global memory, from byte x->at[lane] on. For a store, the stored bytes are at
-// data + lane * stride. For an atomic, data is NULL.
+// Checks and records an access to global memory by the lanes of mask. Each lane
+// accesses x->bytes bytes, from byte x->at[lane] on. For a store, the stored
+// bytes are at data + lane * stride. For an atomic, data is NULL.
 void hb_grid_access(Access *x, uint32_t mask, const uint8_t *data,
                     int stride);
-// Record that lane l reads or writes byte `at` of m with a memory order. keep:
-// whether the write replaces a value that its thread released or read. Acquires
-// that read the new value then still acquire the older releases.
+// Record that lane l reads or writes byte `at` of m with a memory order. `keep`
+// is true if the write replaces a value that its thread released or read.
+// Acquires that read the new value then still acquire the older releases.
 void hb_grid_read(SimWarp *w, const SimIns *i, int l, const SimMem *m,
                   int64_t at);
 void hb_grid_write(SimWarp *w, const SimIns *i, int l, const SimMem *m,

@@ -163,8 +163,8 @@ bool livelock_only_reads(const SimWarp *w) {
 }
 
 // Runs w to its next scheduling step, as a trial in which fences have no
-// effect. Returns false if an instruction before that step affects more than
-// the warp.
+// effect. Returns false if an instruction before that step affects anything
+// outside of the warp.
 static bool goes_on(SimWarp *w) {
   enum { MOST = 4096 };  // maximum number of instructions
   const SimIns *ins = w->cluster->prog->ins;
@@ -177,9 +177,9 @@ static bool goes_on(SimWarp *w) {
   return false;
 }
 
-// Tries the next poll of w as if the poll read `a`. Returns the number of
-// scheduling steps after which w is in the same state again, or 0 if w is not
-// known to return to it.
+// Executes the next poll of w as a trial, as if the poll read the values of
+// `a`. Returns the number of scheduling steps after which w is in the same
+// state again, or 0 if w is not known to return to it.
 static int turns_back(SimWarp *w, SimAsk *a, uint64_t hash) {
   enum { MOST = 8 };  // maximum number of scheduling steps
   uint32_t first = w->pc;

@@ -13,14 +13,15 @@ void livelock_ask(SimWarp *w, const SimIns *i);
 uint64_t livelock_state(SimWarp *w);
 // Reports whether the innermost loop of w has only loads and arithmetic.
 bool livelock_only_reads(const SimWarp *w);
-// livelock_fails finds out whether the next poll of w (a load or atomic in a
-// loop) fails. It executes the poll as if the poll read `a`, and then restores
-// w. It returns the number of scheduling steps after which w is in the same
-// state again if memory does not change. It returns 0 if the poll succeeds, or
-// if this number is unknown. room: scratch memory of livelock_room bytes.
+// livelock_fails reports whether the next poll of w (a load or atomic in a
+// loop) would fail if it read the values of `a`. It executes the poll as a
+// trial, and then restores w. It returns the number of scheduling steps after
+// which w is in the same state again if memory does not change. It returns 0 if
+// the poll succeeds, or if this number is unknown. `room` is scratch memory of
+// livelock_room bytes.
 size_t livelock_room(const SimProg *p);
 int livelock_fails(SimWarp *w, const SimAsk *a, char *room);
-// Reports whether w repeats polls that fail until another warp changes the
+// Reports whether w only repeats polls that fail until another warp changes the
 // polled memory.
 bool livelock_stuck(const SimWarp *w);
 // Reports whether w and u poll the same element.

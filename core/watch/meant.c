@@ -1,8 +1,8 @@
-// Finds the arguments of which a kernel may access only a part on purpose. A
-// part that is never read or stored suggests a mistake only if the kernel's
-// code alone determines the part, and has no limit for it. The part is intended
-// if an address of the argument, or a condition or a loop around its accesses,
-// depends on one of these:
+// Finds the arguments of which a kernel may leave out a part on purpose.
+// cover.c reports a part that is never read or stored only if the kernel's code
+// alone determines the part, without a limit for it. The part is left out on
+// purpose if an address of the argument, or a condition or a loop around its
+// accesses, depends on one of these:
 // - data: values in global memory, clocks, inline PTX;
 // - a scalar argument of the kernel, unless a condition compares with it, or a
 //   loop ends at it and it is an extent of the argument;
@@ -21,8 +21,8 @@
 
 #include <string.h>
 
-// Inputs on which a value may depend. TICKET: the result of atomics that add a
-// constant.
+// Inputs on which a value may depend. TICKET is the result of atomics that add
+// a constant, as when blocks draw numbers of work items.
 enum { ON_DATA = 1, ON_SCALAR = 2, ON_BLOCK = 4, ON_LOOP = 8,
        ON_THREAD = 16, ON_TICKET = 32, FREE = ON_DATA | ON_TICKET,
        GIVEN = ON_DATA | ON_SCALAR };
@@ -32,8 +32,7 @@ typedef struct Meant {
   Ctx *cx;
   const SimProg *p;
   const Fn *fn;
-  // the inputs on which the value, variable or object of the instruction
-  // depends
+  // the inputs on which the instruction's value, variable or object depends
   uint8_t *on;
   // for each scalar argument: whether it is an extent or stride of a layout
   bool *sizes;
@@ -41,11 +40,11 @@ typedef struct Meant {
   // register object. leaver, after: the BREAKIFs that leave a region.
   Ref *writer, *next;
   Ref *leaver, *after;
-  // met: number of the last search that visited the instruction. search: number
-  // of searches so far.
+  // met[r] is the number of the last search that visited instruction r. search:
+  // number of searches so far.
   uint32_t *met, search;
-  // for a condition or a region: the arguments for which it was searched;
-  // argument k is bit k % 64
+  // for a condition or a region: set of the arguments for which it was
+  // searched; argument k is bit k % 64
   uint64_t *done;
   SimMeant *all;     // an entry for each argument of the kernel
   SimShape *shape;   // shape of each argument; rank 0: unknown
@@ -126,7 +125,8 @@ static bool is_bound(const Meant *g, int64_t n) {
 }
 
 // Reports whether r is a scalar argument whose value is an extent of shape s. A
-// loop that ends at it omits no coordinate of a mode of this extent.
+// loop that ends at such an argument omits no coordinate of a mode of this
+// extent.
 static bool is_extent(const Meant *g, const SimShape *s, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op != OP_ARG) return false;
@@ -163,8 +163,8 @@ static bool reads_hardware(const Ins *i) {
   return intrin_is_clock(id) || id == IN_WARPID;
 }
 
-// Returns the inputs on which the result of instruction i depends, apart from
-// its operands.
+// Returns the inputs on which instruction i itself makes its result depend.
+// Does not include the inputs of its operands.
 static uint8_t on_own(const Meant *g, const Ins *i) {
   Op op = (Op)i->op;
   if (op == OP_ARG) return on_arg(g, i);
@@ -227,9 +227,9 @@ static uint8_t on_result(const Meant *g, const Ins *i) {
   return on;
 }
 
-// Adds the inputs of instruction r to its result and to everything that r
-// writes. control: the inputs on which the region around r depends. Returns
-// whether a set of inputs changed.
+// Propagates the inputs of instruction r to its result, and to the variables
+// and registers that r writes. `control` is the set of inputs on which the
+// region around r depends. Returns whether a set of inputs changed.
 static bool pass_on(Meant *g, Ref r, uint8_t control) {
   const Ins *i = ir_get(g->fn, r);
   uint8_t on = on_result(g, i);
@@ -288,7 +288,8 @@ static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
 static void see(Meant *g, SimMeant *m, Ref r, bool limits);
 
 // Adds the constants and the scalar arguments in sum r to the limits of m.
-// Returns true if one of them is a bound, or an extent or stride of a layout.
+// Returns true if one of these terms is a bound, or an extent or stride of a
+// layout.
 static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_CONST || i->op == OP_ARG) {
@@ -301,7 +302,8 @@ static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   }
   bool sum = i->op == OP_ADD || i->op == OP_SUB;
   if (depth > 8 || (!sum && i->op != OP_CVT && i->op != OP_NEG)) {
-    // the condition depends on a scalar argument in a way that gives no limit
+    // the condition depends on a scalar argument in a way from which no limit
+    // follows
     if (g->on[r] & ON_SCALAR) m->free = true;
     see(g, m, r, false);
     return false;
@@ -338,8 +340,8 @@ static void see_writers(Meant *g, SimMeant *m, Ref r, bool limits) {
   for (Ref w = g->writer[r]; w; w = g->next[w]) see(g, m, w, limits);
 }
 
-// Collects the comparisons on which value r depends. limits: a minimum or a
-// selection that depends on the block also counts as a limit.
+// Collects the comparisons on which value r depends. With `limits`, a minimum
+// or a selection that depends on the block also counts as a limit.
 static void see(Meant *g, SimMeant *m, Ref r, bool limits) {
   if (!r || g->met[r] == g->search) return;
   g->met[r] = g->search;
@@ -437,8 +439,8 @@ static void see_value(Meant *g, SimMeant *m, Ref r) {
 }
 
 // Finds the modes of an argument along which offset r depends on the block. The
-// offset is a sum. Each of its terms that depends on the block is compared with
-// each mode. The term moves along a mode if it is a multiple of the mode's
+// offset is a sum; its terms that depend on the block are compared with each
+// mode. Such a term moves along a mode if it is a multiple of the mode's
 // stride, but not of stride times extent.
 static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
                        int depth) {
@@ -458,13 +460,14 @@ static void see_blocks(Meant *g, SimMeant *m, const SimShape *s, Ref r,
   }
 }
 
-// Finds the modes of argument `mem` along which offset r moves: the modes for
-// which the variable part of r is not a multiple of stride times extent.
+// Finds the modes of argument `mem` along which offset r varies. These are the
+// modes for which the variable part of r is not a multiple of stride times
+// extent.
 static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
   const SimShape *s = &g->shape[mem->arg];
   see_value(g, m, r);
-  // The search needs static strides. A `?` in the text of the layout stands for
-  // a stride that is not static.
+  // The search needs static strides. A `?` in the layout's text is a stride
+  // that is not static.
   if (!strchr(ir_str(g->fn, mem->layout), '?')) see_blocks(g, m, s, r, 0);
   else if (g->on[r] & ON_BLOCK) m->blocks = UINT32_MAX;
   const Ins *i = ir_get(g->fn, r);
@@ -480,7 +483,8 @@ static void see_offset(Meant *g, SimMeant *m, const Mem *mem, Ref r) {
       m->mode |= 1u << s->of[k];
 }
 
-// Writes the coordinates of a box to `at`, and returns their number.
+// Writes to `at` the coordinates of the box of TMA copy i, and returns their
+// number.
 static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   Operand q;
   int mode = 0;
@@ -493,21 +497,22 @@ static int box_at(const Meant *g, const Ins *i, Ref at[COVER_MODES]) {
   return mode;
 }
 
-// Finds the modes of the tensor of a tensor map along which a box may move.
+// Finds the modes of a tensor map's tensor along which TMA copy i may move its
+// box.
 static void see_box(Meant *g, SimMeant *m, const Ins *i) {
   Ref at[COVER_MODES];
   int n = box_at(g, i, at);
   for (int k = 0; k < n; k++) {
     see_value(g, m, at[k]);
-    // the coordinates of gathered rows are coordinates of mode 1
+    // with gathered rows, all further coordinates are coordinates of mode 1
     int mode = k > 1 && i->flags & BKF_ROWS ? 1 : k;
     if (g->on[at[k]] & ON_BLOCK) m->blocks |= 1u << mode;
     if (ir_get(g->fn, at[k])->op != OP_CONST) m->mode |= 1u << mode;
   }
 }
 
-// Reports whether value r depends on a loop: on its counter, or on a variable
-// that the loop writes. end: the loop's END instruction.
+// Reports whether value r depends on a loop: on the loop's counter, or on a
+// variable that the loop writes. `end` is the loop's END instruction.
 static bool depends(Meant *g, Ref r, Ref loop, Ref end) {
   if (r == loop) return true;
   if (!r || g->met[r] == g->search) return false;
@@ -525,8 +530,8 @@ static bool depends(Meant *g, Ref r, Ref loop, Ref end) {
   return false;
 }
 
-// Marks the modes along which the access to operand o depends on the loops
-// around it.
+// Marks the modes of the argument along which instruction i's access moves with
+// the loops around it.
 static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
                       const Ref *open, int depth) {
   for (uint32_t k = 0; k < m->ends; k++) {
@@ -545,8 +550,8 @@ static void see_loops(Meant *g, SimMeant *m, const Ins *i, const Operand *o,
   }
 }
 
-// Finds out whether the execution of instruction i depends on data or scalar
-// arguments, through its predicate or through the conditions of the regions
+// Finds out whether data or scalar arguments decide if instruction i is
+// executed, through its predicate or through the conditions of the regions
 // around it.
 static void see_given(const Meant *g, SimMeant *m, const Ins *i,
                       const Ref *open, int depth, Ref exits) {
@@ -563,8 +568,9 @@ static void see_given(const Meant *g, SimMeant *m, const Ins *i,
   m->scalar |= (on & ON_SCALAR) != 0;
 }
 
-// Records an access of instruction i to an argument. open: the `depth` regions
-// around i. exits: list of the instructions before i that end threads.
+// Records an access of instruction i to an argument. `open` lists the `depth`
+// regions around i. `exits` is the list of the instructions before i that end
+// threads.
 static void see_access(Meant *g, const Ins *i, const Operand *o,
                        const Ref *open, int depth, Ref exits) {
   SimMeant *m = meant_of(g, o->ref);
@@ -682,9 +688,10 @@ SimMeant *meant_all(Ctx *cx, const SimProg *p) {
 
 // ---- reads of shared tensors ----
 
-// Marks in open[] shared tensors that instruction i reads, if the address of
-// the read, or the execution of i, depends on inputs other than the indices of
-// threads and loops. control: the inputs on which the execution of i depends.
+// Finds the shared tensors that instruction i reads, and whose reads do not
+// only depend on the indices of threads and loops. For each such tensor, sets
+// its entry of open[]. Both the address and whether i is executed count.
+// `control` is the set of inputs that decide whether i is executed.
 static void see_shared(const Meant *g, const Ins *i, uint8_t control,
                        bool *open) {
   enum { KNOWN = ON_THREAD | ON_LOOP };
@@ -717,7 +724,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
     const Ins *i = ir_get(g.fn, r);
     if (op_opens((Op)i->op) && depth < DEPTH) {
       uint8_t on = g.on[r];
-      // a loop reads all elements if its number of iterations is known
+      // a loop with a known number of iterations reads all elements
       if (i->op != OP_IF) on &= (uint8_t)~ON_LOOP;
       else if (on & ON_LOOP) on |= ON_DATA;
       for (Ref b = g.leaver[r]; b; b = g.after[b]) on |= g.on[b] | ON_DATA;
@@ -736,7 +743,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
 }
 
 // Reports whether limit k may be a number of elements. A limit of the thread
-// index is not a number of elements if the threads only start copies of boxes.
+// index is not, if the threads only start TMA copies.
 static bool counts(const SimMeant *m, uint32_t k) {
   return m->threads || m->how[k] != LIMIT_THREAD;
 }

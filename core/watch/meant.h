@@ -14,13 +14,11 @@
 // - moves: an address depends on the block or on a loop. threads: an address
 //   depends on the thread's index.
 // - blocks: mask of the modes along which an address depends on the block.
-// - mode: mask of the modes along which an address depends on more than
-//   constants.
-// - limit: the n constants with which conditions compare. how: for each of
-//   these constants, the kind of the compared value (SimLimit).
-// - end: the constants at which loops around the accesses end. loop: these
-//   loops. moved: for each of these loops, mask of the modes along which an
-//   address may depend on the loop.
+// - mode: mask of the modes along which an address is not constant.
+// - limit: the n constants with which conditions compare. how[k]: the kind of
+//   the value that is compared with limit[k] (SimLimit).
+// - end[k]: the constant at which loop[k], a loop around the accesses, ends.
+//   moved[k]: mask of the modes along which an address may depend on loop[k].
 // Kinds of values that conditions compare. FAR: a value that depends on the
 // block. THREAD: a value that depends only on the thread's index. NEAR: any
 // other value.
@@ -29,8 +27,8 @@ enum { MEANT_ENDS = 8 };  // maximum number of loop bounds that are recorded
 typedef struct SimMeant {
   bool free, data, scalar, moves, threads;
   uint32_t blocks, mode;
-  // largest number of elements that divides all variable parts of addresses; 0:
-  // addresses have no variable parts
+  // largest number of elements that divides the variable parts of all
+  // addresses; 0: no address has a variable part
   int64_t unit;
   uint32_t n, cap;
   int64_t *limit;
@@ -39,15 +37,16 @@ typedef struct SimMeant {
   int64_t end[MEANT_ENDS];
   Ref loop[MEANT_ENDS];
   uint32_t moved[MEANT_ENDS];
-  // mask of the loops (indices in `loop`) whose counter begins at a block's
+  // mask of the loops (bit k is loop[k]) whose counter begins at a block's
   // index
   uint32_t strides;
 } SimMeant;
 // Returns the accesses to each argument of the function.
 SimMeant *meant_all(Ctx *cx, const SimProg *p);
-// Returns, for each shared tensor (by index in Fn.mem), whether data, scalar
-// arguments or the block decide which of its elements the kernel reads, or
-// whether the kernel reads any.
+// Returns an array with an entry for each memory object (by index in Fn.mem).
+// The entry of a shared tensor is true if data, scalar arguments or the block
+// decide which elements of the tensor the kernel reads, or whether it reads
+// any.
 bool *meant_shared(Ctx *cx, const SimProg *p);
 // Reports whether a condition may exclude the elements of mode `mode` from
 // coordinate `end` on.
@@ -62,14 +61,14 @@ enum { COVER_MODES = 8, COVER_LEAVES = 16 };
 typedef struct SimShape {
   int rank, n;                  // numbers of modes and of leaves of the shape
   int64_t size[COVER_MODES];    // extent of each mode
-  // for each leaf: its mode (of), and by how much a step along the leaf changes
-  // the mode's coordinate (step)
+  // for each leaf: its mode (of), and the change of the mode's coordinate for
+  // one step along the leaf (step)
   int of[COVER_LEAVES];
   int64_t step[COVER_LEAVES];
   int64_t extent[COVER_LEAVES], stride[COVER_LEAVES];
 } SimShape;
-// Fills in the shape of the tensor of argument k. Returns the index in Fn.mem
-// of the object with this tensor, or -1 if the shape is unknown.
+// Writes to *s the shape of the tensor of argument k. Returns the index in
+// Fn.mem of the memory object with this tensor, or -1 if the shape is unknown.
 int32_t meant_shape(Ctx *cx, const SimProg *p, int32_t k, SimShape *s);
 
 // Reports whether the grid has no blocks, although all arguments have elements.

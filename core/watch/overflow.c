@@ -14,8 +14,8 @@
 // ---- results to check ----
 
 // Reports whether op is linear in its operands, so that an overflow of an
-// operand reaches the result. Remainders and bitwise operations do not count,
-// because scripts let their operands overflow on purpose.
+// operand carries over to the result. Remainders and bitwise operations do not
+// count, because scripts let their operands overflow on purpose.
 static bool is_linear(Op op) {
   OpClass c = op_class(op);
   return c == CLASS_SUM || c == CLASS_PRODUCT || c == CLASS_CONVERT ||
@@ -92,18 +92,18 @@ static void collect(Find *f, Ref r, int32_t mem, SimWraps *w) {
 }
 
 // Reports whether the result of op depends on the order or magnitude of its
-// operands. A compiler may simplify such an op because it assumes that no
-// overflow is possible.
+// operands. A compiler may simplify such an op, because it may assume that
+// signed numbers do not overflow.
 static bool compares(Op op) {
   OpClass c = op_class(op);
   return c == CLASS_COMPARE || c == CLASS_QUOTIENT || c == CLASS_EXTREME ||
          op == OP_SHR || op == OP_ABS;
 }
 
-// Collects the results that must be checked because i depends on them: results
-// that i compares, and results from which the addresses of i are computed.
-// Addresses are offsets in memory, raw addresses, addresses of tensor maps, and
-// coordinates of a box.
+// Collects the results that must be checked for overflow because i depends on
+// them: results that i compares, and results from which the addresses of i are
+// computed. Addresses are offsets in memory, raw addresses, addresses of tensor
+// maps, and coordinates of a box.
 static void collect_all(Find *f, const Ins *i, SimWraps *w) {
   const SimProg *p = f->p;
   int32_t map = -1;

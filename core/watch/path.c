@@ -14,7 +14,7 @@ enum { MOST = 64 };  // maximum number of accesses of a line that are examined
 
 typedef enum Way { CLEAR, OPEN, SHUT, APART } Way;
 
-// the instructions of a source line that access the memory object
+// the instructions of a source line that access one memory object
 typedef struct Lines {
   uint32_t at[MOST];
   int n;
@@ -55,10 +55,10 @@ static void find(const SimProg *p, uint32_t src, bool write, int32_t mem,
 
 // ---- paths ----
 
-// Classifies instruction i: SHUT if it orders all threads of the block, OPEN if
-// it orders some of them, CLEAR if it orders none. For a race with another CTA,
-// SHUT means that i orders all threads of the cluster. For a race inside a
-// warp, SHUT means that i orders the warp's lanes.
+// Classifies instruction i as synchronization: SHUT if it orders all threads of
+// the block, OPEN if it orders some of them, CLEAR if it orders none. For a
+// race with another CTA, SHUT means that i orders all threads of the cluster.
+// For a race inside a warp, SHUT means that i orders the warp's lanes.
 static Way orders(const SimProg *p, const SimIns *i, const SimFault *f) {
   bool some = i->a || (i->put && (int64_t)i->put != p->nthread);
   if (i->op == OP_BAR) return f->race.far || some ? OPEN : SHUT;
@@ -81,14 +81,15 @@ static bool has_order(const SimProg *p, uint32_t head, uint32_t end,
   return false;
 }
 
-// Classifies the path from instruction `from` to the later instruction `to`,
-// without back edges of loops.
+// Classifies the path from instruction `from` to the later instruction `to` by
+// its synchronization (CLEAR, OPEN, SHUT). Ignores back edges of loops. Returns
+// APART if no thread executes both.
 static Way straight(const SimProg *p, uint32_t from, uint32_t to,
                     const SimFault *f) {
   Way way = CLEAR;
   for (uint32_t k = from + 1; k < to; k++) {
     const SimIns *i = &p->ins[k];
-    // skip the ELSE branch, which other threads execute
+    // skip the ELSE branch; other threads execute it
     if (i->op == OP_ELSE) {
       if (to < i->jump) return APART;
       k = i->jump;
@@ -105,8 +106,8 @@ static Way straight(const SimProg *p, uint32_t from, uint32_t to,
   return way;
 }
 
-// Returns the class of the path with the least synchronization among all paths
-// from an instruction of `a` to a later instruction of `b`.
+// Examines all paths from an instruction of `a` to a later instruction of `b`.
+// Returns the class of the path with the least synchronization.
 static Way best(const SimProg *p, const Lines *a, const Lines *b,
                 const SimFault *f) {
   Way way = APART;
@@ -123,9 +124,9 @@ static bool is_loop(const SimIns *i) {
   return op_loops((Op)i->op);
 }
 
-// Reports whether, in the loop from head to end, a clear path leads from an
-// access of `a` to the loop's end. back: instead, from the loop's head to an
-// access of `a`.
+// Reports whether the loop from head to end has a path without synchronization
+// from an access of `a` to the loop's end. With `back`, examines the paths from
+// the loop's head to an access of `a` instead.
 static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
                      uint32_t end, bool back, const SimFault *f) {
   for (int k = 0; k < a->n; k++) {
@@ -137,9 +138,9 @@ static bool is_clear(const SimProg *p, const Lines *a, uint32_t head,
   return false;
 }
 
-// Returns the innermost loop in which a clear path leads from an instruction of
-// `a`, through the loop's back edge, to an instruction of `b` in the next
-// iteration. Returns NULL if there is none.
+// Returns the innermost loop that has a path without synchronization through
+// its back edge: from an instruction of `a` to an instruction of `b` in the
+// next iteration. Returns NULL if there is none.
 static const SimIns *clear_loop(const SimProg *p, const Lines *a,
                                 const Lines *b, const SimFault *f) {
   const SimIns *found = NULL;
@@ -175,7 +176,7 @@ static void turn(const SimProg *p, SimFault *f) {
 }
 
 // Reports whether a barrier between accesses a and b must be outside of a
-// branch. This is the case if the branch contains only one of the accesses, has
+// branch. This is the case if a branch contains only one of the accesses, has
 // them in different halves, or is taken only by some threads.
 static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   for (uint32_t k = 0; k < a || k < b; k++) {
@@ -189,8 +190,8 @@ static bool is_outside(const SimProg *p, uint32_t a, uint32_t b) {
   return false;
 }
 
-// Records in f the path between the two accesses of the race. turned: exchanges
-// the accesses first.
+// Records in f the path between the two accesses of the race. With `turned`,
+// exchanges the accesses first.
 static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
                    const SimIns *loop) {
   if (turned) turn(p, f);
@@ -198,9 +199,9 @@ static void settle(const SimProg *p, SimFault *f, bool turned, SimWay way,
   f->r.loop = loop ? loop->src : 0;
 }
 
-// If a clear path without back edges leads from an instruction of `a` to an
-// instruction of `b`, records the path in f and returns true. Otherwise returns
-// false.
+// If a path without barriers and back edges leads from an instruction of `a` to
+// an instruction of `b`, records the path in f and returns true. Otherwise
+// returns false.
 static bool goes_on(const SimProg *p, SimFault *f, const Lines *a,
                     const Lines *b, bool turned) {
   if (best(p, a, b, f) != CLEAR) return false;

@@ -6,12 +6,12 @@
 
 #include <string.h>
 
-// The last access of a warp to shared memory of another CTA. clk, lanes, src:
-// epoch, lanes and line of the access.
+// The last access of a warp to shared memory of another CTA: its epoch (clk),
+// lanes, and line (src).
 typedef struct SimReach { uint32_t clk, lanes, src; } SimReach;
 
-// Returns a table with, for each CTA and each warp, the warp's last access to
-// the CTA's shared memory.
+// Returns a table with an entry for each CTA and each warp: the warp's last
+// access to the CTA's shared memory.
 static SimReach *reaches_of(const SimCluster *c) { return c->own[OWN_PEER]; }
 
 static size_t bytes_of(const SimCluster *c) {
@@ -35,9 +35,10 @@ static bool is_gone(const SimCluster *c, int rank) {
   return true;
 }
 
-// Reports that a CTA may have exited before an access to its memory. landed:
-// NULL if a thread made the access. Otherwise a copy or a commit made it, and
-// completes at mbarrier `landed`, at which no thread waits.
+// Reports that a CTA may have exited before an access to its memory. `landed`
+// is NULL if a thread made the access. Otherwise a copy or a commit made it,
+// and `landed` is the mbarrier at which it completes, and at which no thread
+// waits.
 static void tell_gone(SimWarp *w, uint32_t src, int lane, int rank,
                       const SimMbar *landed) {
   SimFault *f = simreport_fault(w, SIM_EXIT, lane, src, 0, -1, 0);
@@ -59,7 +60,7 @@ void peer_reach(SimWarp *w, const SimIns *i, int l, int rank, bool keep) {
   r->src = i->src;
 }
 
-// Reports whether an access by `lanes` of warp u in epoch clk happens before
+// Reports whether the accesses by `lanes` of warp u in epoch clk happen before
 // the current instruction of some thread of CTA `rank`.
 static bool knows(SimCluster *c, int rank, int u, uint32_t lanes,
                   uint32_t clk) {

@@ -7,11 +7,11 @@
 bool peer_init(SimCluster *c);         // returns false if memory is exhausted
 void peer_free(SimCluster *c);
 void peer_reset(SimCluster *c);
-// Records that lane l accesses shared memory of CTA `rank`. keep: CTA `rank`
-// must not exit before the access.
+// Records that lane l accesses shared memory of CTA `rank`. `keep` is true if
+// the CTA must not exit before the access.
 void peer_reach(SimWarp *w, const SimIns *i, int l, int rank, bool keep);
 // Called after all warps exited. Reports CTAs that may have exited before other
-// CTAs or agents accessed their shared memory.
+// CTAs or asynchronous operations accessed their shared memory.
 void peer_exited(SimCluster *c);
 
 #endif

@@ -1,22 +1,23 @@
-// Records of the accesses of CTAs to global memory. Each granule has up to
-// RACE_KINDS records of 8 bytes. Memory that a kernel only reads has none.
+// Records of the accesses of CTAs to global memory. The unit of recorded memory
+// is a granule, which has up to RACE_KINDS records of 8 bytes. Memory that a
+// kernel only reads has none.
 //
 // A chunk of granules is open or folded. An open chunk has a list of rows
-// (RaceRow). When a cluster ends, it folds the chunks that only one of its CTAs
-// accessed. CTAs usually access their parts in the same way. Therefore the
-// threads and lines of a chunk are a form that many chunks share, and the
-// stored values are still in memory. A folded chunk is one word: the CTA and
-// the number of the form. The first access by another cluster opens the chunk
-// again, before it changes the memory. The records therefore have the same
-// contents as if chunks were never folded.
+// (RaceRow). When a cluster ends, it folds (compresses) the chunks that only
+// one of its CTAs accessed. CTAs usually access their parts in the same way.
+// Therefore the threads and lines of a chunk are a form that many chunks share,
+// and the stored values are still in memory. A folded chunk is one word: the
+// CTA and the number of the form. The first access by another cluster opens the
+// chunk again, before it changes the memory. The records therefore have the
+// same contents as if chunks were never folded.
 #include "watch/race_records.h"
 #include "watch/own.h"
 
 #include <sched.h>
 #include <stddef.h>
 
-// Pages have a slot for each chunk, and are created on first use. A slot is one
-// of these:
+// Each page has a slot for each of its chunks, and is created on first use. A
+// slot is one of these:
 // - 0 if no CTA accessed the chunk;
 // - BUSY while a cluster is in the chunk;
 // - another odd number if the chunk is folded: from the lowest bit on, 1, the
@@ -24,10 +25,11 @@
 // - else the address of a list of rows.
 enum { BUSY = 1 };
 
-// A form: n words, one for each class in the set `classes` and each granule. A
-// word of 0 states that there was no access. Other words have the bit ACCESS,
-// the bit DIFFERENT if different values were stored, and, from bit WORD_AT on,
-// the line and the thread. Only the first n words are allocated.
+// A form describes the threads and lines of the accesses to a chunk. It has n
+// words, one for each granule and each class in the set `classes`. A word of 0
+// states that there was no access. Other words have the bit ACCESS, the bit
+// DIFFERENT if different values were stored, and, from bit WORD_AT on, the line
+// and the thread. Only the first n words are allocated.
 typedef struct RaceForm {
   uint32_t classes, n;
   uint32_t word[LAST * CHUNK];
@@ -141,7 +143,7 @@ static Own *own(SimCluster *c) {
   return o;
 }
 
-// Adds a row of kind `kind`, without accesses, to a chunk.
+// Adds an empty row of records of kind `kind` to a chunk.
 static RaceRow *new_row(RaceChunk *x, int kind) {
   Own *o = own(x->c);
   RaceRow *r = o ? o->spare : NULL;
@@ -165,8 +167,8 @@ static bool equal(const RaceForm *x, const RaceForm *y) {
          memcmp(x->word, y->word, x->n * sizeof *x->word) == 0;
 }
 
-// Returns the number of a form that equals f, which is added if necessary.
-// Returns -1 if the table has no free entry for it.
+// Returns the number of a form that equals f. If there is none, adds f to the
+// table. Returns -1 if the table has no free entry for it.
 static int64_t number_of(RaceForms *all, const RaceForm *f) {
   uint64_t h = f->classes;
   for (uint32_t k = 0; k < f->n; k += 2) {
@@ -198,8 +200,8 @@ static inline uint64_t held(const SimArea *a, size_t g) {
 }
 
 // Writes the words of a form for row r of chunk n to `word`. Returns false if
-// other CTAs than `cta` have records in the row, or if memory does not hold the
-// stored values.
+// the row has records of CTAs other than `cta`, or if memory no longer holds
+// the stored values.
 static bool describe(const SimArea *a, size_t n, const RaceRow *r,
                      uint64_t cta, uint32_t *word) {
   for (size_t g = 0; g < CHUNK; g++) {
@@ -215,8 +217,8 @@ static bool describe(const SimArea *a, size_t n, const RaceRow *r,
   return true;
 }
 
-// Returns the slot value that folds chunk n, whose rows are r. Returns 0 if the
-// chunk must stay open.
+// Returns the slot value for chunk n in compressed form. `r` is the list of the
+// chunk's rows. Returns 0 if the chunk must stay open.
 static uint64_t fold(const SimArea *a, size_t n, const RaceRow *r) {
   RaceForm f;
   const RaceRow *of[LAST] = {0};
@@ -237,7 +239,8 @@ static uint64_t fold(const SimArea *a, size_t n, const RaceRow *r) {
   return number < 0 ? 0 : race_cta(some) << CTA_AT | (uint64_t)number << 1 | 1;
 }
 
-// Restores the rows of folded chunk n from its slot.
+// Restores the rows of chunk n from its slot, which holds the chunk in
+// compressed form.
 static bool unfold(RaceChunk *x, size_t n, uint64_t slot) {
   uint64_t cta = slot >> CTA_AT << CTA_AT;
   const RaceForm *f = x->a->races->forms->form[(slot - cta) >> 1];
@@ -259,8 +262,8 @@ static bool unfold(RaceChunk *x, size_t n, uint64_t slot) {
 
 // ---- chunks ----
 
-// Returns the page of slots at *at, which is created atomically if it is
-// missing. Returns NULL if memory is exhausted.
+// Returns the page of slots at *at. If it is missing, creates it atomically.
+// Returns NULL if memory is exhausted.
 static uint64_t *page(SimCluster *c, uint64_t **at) {
   uint64_t *old = __atomic_load_n(at, __ATOMIC_ACQUIRE);
   if (old) return old;
@@ -286,8 +289,8 @@ static void unlock(uint64_t *slot, uint64_t new) {
   __atomic_store_n(slot, new, __ATOMIC_RELEASE);
 }
 
-// Records that the cluster opened chunk n, so that the chunk can be folded when
-// the cluster ends.
+// Records that the cluster opened chunk n, so that the chunk can be compressed
+// when the cluster ends.
 static bool note(RaceChunk *x, size_t n) {
   Own *o = own(x->c);
   if (!o) return false;
@@ -337,8 +340,8 @@ void race_records_fold(SimCluster *c) {
 
 // Merges two records of accesses, and returns the record to keep. If both
 // records belong to the same CTA, keeps the lower record. Otherwise keeps the
-// record of the CTA with the lower number. higher: instead, of the CTA with the
-// higher number.
+// record of the CTA with the lower number or, with `higher`, of the CTA with
+// the higher number.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && race_cta(x) != race_cta(y)) ? x : y;

@@ -38,9 +38,9 @@ static inline uint64_t race_digest(const uint8_t *data, int n) {
 // highest number.
 enum { READ, WRITE, STRONG_READ, STRONG_WRITE, LAST, RACE_KINDS = 2 * LAST };
 
-// The granules of an area are grouped into chunks of CHUNK, and the chunks into
-// pages of RACE_PAGE. A chunk has one row of records for each kind of record
-// that at least one of its granules has.
+// A granule is the unit of recorded memory. The granules of an area are grouped
+// into chunks of CHUNK, and the chunks into pages of RACE_PAGE. A chunk has one
+// row of records for each kind of record that at least one of its granules has.
 enum { CHUNK = 32, RACE_PAGE = 128 };
 typedef struct RaceRow {
   struct RaceRow *next;  // another row of the chunk
@@ -49,8 +49,8 @@ typedef struct RaceRow {
 } RaceRow;
 
 // A chunk of area a in which a cluster records accesses of one class. Other
-// clusters wait until this cluster leaves the chunk. rows: all rows of the
-// chunk. record: the records of the class.
+// clusters wait until this cluster leaves the chunk. `rows` is the list of all
+// rows of the chunk. `record` has the records of the class.
 typedef struct RaceChunk {
   SimCluster *c;
   const SimArea *a;
@@ -62,8 +62,7 @@ typedef struct RaceChunk {
 // Enters chunk n of x->a. Returns false if memory is exhausted.
 bool race_enter(RaceChunk *x, size_t n);
 void race_leave(RaceChunk *x);
-// Merges an access into the records of granule g of the chunk, which already
-// has a record.
+// Merges an access into the existing records of granule g of the chunk.
 void race_merge(RaceChunk *x, size_t g, uint64_t access);
 // Adds an access to the records of granule g of the chunk.
 static inline void race_add(RaceChunk *x, size_t g, uint64_t access) {

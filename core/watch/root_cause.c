@@ -38,7 +38,7 @@ static bool covers(const SimFault *a, const SimFault *f) {
           (a->r.src == f->r.src2 && a->r.src2 == f->r.src));
 }
 
-// Merges faults that became equal when path.c put the accesses of races in
+// Merges faults that are equal now that path.c has put the accesses of races in
 // program order. Returns the number of remaining faults.
 static uint32_t joined(SimFault *f, uint32_t n) {
   uint32_t kept = 0;
@@ -91,8 +91,8 @@ static bool within(const Fn *fn, const SimFault *f, uint32_t *lo,
 }
 
 // Reports whether races a and b, on different tensors, may have the same cause.
-// This is the case if their ranges of lines overlap: one barrier or wait could
-// then separate the accesses of both races.
+// This is the case if the ranges between their two lines overlap: one barrier
+// or wait could then separate the accesses of both races.
 static bool overlap(const Fn *fn, const SimFault *a, const SimFault *b) {
   uint32_t lo, hi, lo2, hi2;
   return a->r.kind == b->r.kind && a->r.lack == b->r.lack && a->r.src2 &&
@@ -109,8 +109,8 @@ static bool together(const Fn *fn, const SimFault *a, const SimFault *b) {
   return (of_memory(a) || of_order(a)) && (of_memory(b) || of_order(b));
 }
 
-// Writes to of[k] the number of the group of fault k, which is the index of the
-// group's first fault.
+// Groups the faults. of[k] becomes the index of the first fault in the group of
+// fault k.
 static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
   for (uint32_t k = 0; k < n; k++) of[k] = k;
   for (uint32_t k = 0; k < n; k++)
@@ -124,8 +124,8 @@ static void group(const Fn *fn, const SimFault *f, uint32_t n, uint32_t *of) {
 
 // ---- conclusions from several faults ----
 
-// Returns a race in which f's line reads an element before a later write
-// overwrites it, or NULL if there is none.
+// Returns a race in which the line of f reads an element before a later write
+// overwrites the element, or NULL if there is none.
 static const SimFault *filled_later(const SimFault *f, const SimFault *all,
                                     uint32_t n) {
   for (uint32_t k = 0; k < n; k++)
@@ -153,8 +153,8 @@ static void conclude(SimFault *all, uint32_t n) {
   }
 }
 
-// Reports whether `all` has, before f, the fault that line src reads f's tensor
-// before its first write.
+// Reports whether an earlier fault in `all` than f states that line src reads
+// f's tensor before the first write of the tensor.
 static bool is_early(const SimFault *f, uint32_t src, const SimFault *all) {
   for (const SimFault *u = all; u < f; u++)
     if (u->r.src == src && u->r.mem == f->r.mem && u->r.kind == SIM_UNINIT)
@@ -200,7 +200,7 @@ static int place_of(const SimFault *f, const SimFault *all) {
 }
 
 // Returns 1 for a write-after-read or write-after-write race with a known path,
-// otherwise 0. Among faults with equal place_of, those with 0 come first. A
+// otherwise 0. Among faults with equal place_of, those with 0 come first: a
 // read that comes too early often also causes a race in which a write
 // overwrites data before another read.
 static int rank_of(const SimFault *f) {
@@ -215,11 +215,11 @@ static bool is_wild(const Fn *fn, const SimFault *f) {
           (f->r.mem >= 0 && fn->mem.p[f->r.mem].space == SP_SMEM));
 }
 
-// Reports whether f is likely a consequence of `wild`. Consequences of a write
-// outside of a tensor are: a read outside of a tensor, a read of an unwritten
-// register, and a race in the tensor of `wild`. For example, swapped predicates
-// of a copy cause all of these. The only consequence of a read outside of a
-// shared tensor is a race in that tensor.
+// Reports whether f is likely a consequence of `wild`, an access outside of a
+// tensor. Consequences of such a write are: a read outside of a tensor, a read
+// of an unwritten register, and a race in the tensor of `wild`. For example,
+// swapped predicates of a copy cause all of these. The only consequence of a
+// read outside of a shared tensor is a race in that tensor.
 static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
   bool write = wild->access.write;
   if (f->r.kind == SIM_OOB) return write && !f->access.write;

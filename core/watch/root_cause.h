@@ -5,7 +5,7 @@
 #include "sim/report.h"
 
 // Sorts n faults so that each cause precedes its likely consequences. For each
-// consequence, sets SimReport.leads to the index of its likely cause. Removes
+// consequence, sets SimReport.leads to the index of the likely cause. Removes
 // faults that other faults explain. Returns the number of remaining faults.
 uint32_t root_cause_arrange(const SimProg *p, SimFault *f, uint32_t n);
 

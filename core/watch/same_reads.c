@@ -21,9 +21,9 @@
 
 #include <stdlib.h>
 
-// src: line of the store. sum: for each cluster, hash of its loads; 0: the
-// cluster loads nothing. sites: for each cluster, set of the lines of its
-// loads; a line is bit (line % 64).
+// src: line of the store. sum[k]: hash of the loads of cluster k; 0: the
+// cluster loads nothing. sites[k]: set of the lines of these loads; a line is
+// bit (line % 64).
 typedef struct SameReads {
   uint32_t src;
   uint64_t *sum, *sites;
@@ -75,7 +75,8 @@ void same_reads_find(Ctx *cx, const SimProg *p, SimTwins *out) {
     by[n++] = &s->sum[k];
   }
   qsort(by, n, sizeof *by, compare);
-  // index at which the first group of twins begins
+  // twins: number of clusters with a twin. first: index at which the first
+  // group of twins begins.
   size_t twins = 0, first = n;
   for (size_t k = 0, end; k < n; k = end) {
     for (end = k + 1; end < n && *by[end] == *by[k];) end++;

@@ -5,13 +5,13 @@
 
 #include "sim/hooks.h"
 
-// Begins to record the loads of each cluster, if the block influences the sums
-// that the kernel stores only through loads.
+// Starts recording the loads of each cluster, if the sums that the kernel
+// stores depend on the block only through loads.
 void same_reads_start(Ctx *cx, SimProg *p);
 // Records that the lanes of mask read global memory.
 void same_reads_add(const Access *x, uint32_t mask);
 // Sets *out to two clusters that loaded the same elements, if most clusters
-// have such a twin.
+// have such a counterpart.
 void same_reads_find(Ctx *cx, const SimProg *p, SimTwins *out);
 
 #endif

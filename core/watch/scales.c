@@ -2,20 +2,21 @@
 // another block. A tile may take the factors of other rows, of another part of
 // K, or of another stage of the ring. No single access is wrong in this case.
 //
-// The kernel itself shows which factor belongs to a block: each block of A or B
-// must always have the same factor, and two blocks must not have the same
-// factor. Bulk copies load blocks and factors from global memory. Therefore
-// each 16 bytes of shared memory, and each column of tensor memory that
-// tcgen05.cp fills, have an origin in global memory. An MMA makes pairs: the
-// origin of a block and the origin of its factor. A launch is reported if
+// The check infers from the kernel's MMAs which factor belongs to a block. It
+// assumes that all MMAs take a block's factor from one address, and that no
+// other block uses this address. Bulk copies load blocks and factors from
+// global memory. Therefore each 16 bytes of shared memory, and each column of
+// tensor memory that tcgen05.cp fills, have an origin: an address in global
+// memory. An MMA yields pairs: the origin of a block and the origin of its
+// factor. A launch is reported if
 // - a factor belongs to blocks in different rows or parts of K (matrices of a
 //   batch may share factors);
 // - a block has two factors with different values; or
 // - a block is inside its tensor, but its factor is outside of the factors'
 //   tensor.
-// Bytes that threads store have no origin, and make no pairs. The same holds
-// for operands whose M or N is contiguous, for sparse operands, and for A in
-// tensor memory.
+// Bytes that threads store have no origin, so the check ignores them. It also
+// ignores operands whose M or N is contiguous, sparse operands, and A in tensor
+// memory.
 #include "watch/scales.h"
 
 #include "decode/fragments.h"
@@ -29,9 +30,9 @@
 
 enum { MOST = 1 << 21 };  // maximum number of recorded pairs
 
-// The origin of a byte. at: its address in global memory; 0: unknown; OUTSIDE:
-// the byte is outside its tensor, and was read as zero. place: position of the
-// byte in its matrix.
+// The origin of a byte. `at` is its address in global memory; 0: unknown;
+// OUTSIDE: the byte is outside its tensor, and was read as zero. `place` is the
+// position of the byte in its matrix.
 enum { OUTSIDE = 1 };
 typedef struct Origin {
   uint64_t at, place;
@@ -44,15 +45,17 @@ typedef struct Pair {
   uint8_t value;           // bits of the factor
 } Pair;
 
-// The pairs of a launch, in a hash table with open addressing.
+// All pairs of a launch (the origins of a block and of its factor), in a hash
+// table with open addressing.
 typedef struct Pairs {
   pthread_mutex_t lock;
   Pair *pair;
   uint32_t n, cap;
 } Pairs;
 
-// The origins in a cluster. piece: for each 16 bytes of shared memory. cell:
-// for the first byte of each cell of tensor memory.
+// The origins of data in a cluster. piece[k] is the origin of 16 bytes of
+// shared memory. `cell` has the origin of the first byte of each cell of tensor
+// memory.
 typedef struct Origins {
   Origin *piece;
   Origin (*cell)[TMEM_LANES][TMEM_COLUMNS];
@@ -150,7 +153,7 @@ static uint32_t home_of(const SimCluster *c, int cta) {
 
 void scales_copied(SimCluster *c, const SimTensorIns *x, uint64_t desc, int cta,
                    int column) {
-  // cells of a piece; maximum number of pieces
+  // CELLS: cells in a piece. ROWS: maximum number of pieces.
   enum { CELLS = 4, ROWS = TMEM_LANES * 2 };
   Origins *o = origins_of(c);
   uint32_t at[ROWS];
@@ -202,7 +205,8 @@ static void add(Pairs *t, const Pair *p) {
   else if (p->src < q->src) q->src = p->src;
 }
 
-// Records the pairs of row m of x.
+// Records, for row m of operand x, the pairs of a block's origin and the origin
+// of its factor.
 static void add_row(const SimCluster *c, const SimIns *i,
                     const SimScaledRows *x, int m) {
   const Origins *o = origins_of(c);

@@ -41,14 +41,14 @@ static bool grow(SimCluster *c, uint32_t n) {
 
 // ---- tracked lines of global memory ----
 
-// A hash table of lines; its capacity is a power of 2. A key of 0 marks an
-// unused entry. last: the line that was found last.
+// A hash table of lines (runs of LINE granules); its capacity is a power of 2.
+// A key of 0 marks an unused entry. `last` is the line that was found last.
 typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 typedef struct SimLines {
   ShadowLine *at, last;
   uint32_t n, max;
-  // list of released lines, linked by `clk` of each line's first granule; 0:
-  // end
+  // head of a list of released lines, which the `clk` of each line's first
+  // granule links; 0: end
   uint32_t free;
 } SimLines;
 
@@ -79,8 +79,8 @@ static bool more_lines(SimCluster *c) {
   return true;
 }
 
-// Reports whether epoch clk of an actor happens before all warps that still
-// run.
+// Reports whether epoch clk of an actor (vector-clock entry) happens before all
+// warps that still run.
 static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
   if (actors_is(&c->prog->actors, ACTOR_CPASYNC, actor)) return false;
   for (int k = 0; k < c->prog->nall; k++)
@@ -90,7 +90,7 @@ static bool is_known(const SimCluster *c, int actor, uint32_t clk) {
 }
 
 // Reports whether no later access can race with the recorded accesses to
-// granule g.
+// granule g (a unit of shadow memory).
 static bool is_old(const SimCluster *c, uint32_t g) {
   Shadow *s = shadow_of(c);
   const SimGran *q = &s->gran[g];
@@ -117,8 +117,9 @@ static void give_back(SimCluster *c, uint32_t first) {
   s->lines->free = first;
 }
 
-// Releases the lines with which no later access can race, and rebuilds the hash
-// table of the remaining lines. Returns false if memory is exhausted.
+// Releases the lines (runs of granules) with which no later access can race.
+// Rebuilds the hash table of the remaining lines. Returns false if memory is
+// exhausted.
 static bool collect(SimCluster *c) {
   SimLines *t = shadow_of(c)->lines;
   ShadowLine *p = base_realloc(NULL, t->max * sizeof *p);
@@ -200,9 +201,9 @@ static bool is_global(const Access *x) { return x->m->memory != MEMORY_SHARED; }
 // ---- lists of reads ----
 
 // Makes room for another entry in the lists of reads. Reads of shared memory by
-// warps of other CTAs and by agents are rare, so only granules with such reads
-// (GF_FAR) have a list of them. Granules of global memory have a list of all
-// their reads.
+// warps of other CTAs and by asynchronous operations are rare, so only granules
+// with such reads (GF_FAR) have a list of them. Granules of global memory have
+// a list of all their reads.
 static bool make_far(SimCluster *c) {
   Shadow *s = shadow_of(c);
   if (!s->farat) {
@@ -238,8 +239,8 @@ void shadow_drop(SimCluster *c, uint32_t g) {
 
 // ---- pages of shared memory ----
 
-// Returns the level of a granule of shared memory, which has all granules of
-// this width. Returns NULL for a granule of global memory.
+// Returns the level of a granule of shared memory: all granules of this width.
+// Returns NULL for a granule of global memory.
 static const SimLevel *level_of(const SimCluster *c, uint32_t g) {
   for (int s = WIDEST; s >= c->prog->shift; s--) {
     const SimLevel *v = &shadow_of(c)->pages->level[s];
@@ -274,9 +275,8 @@ static inline uint32_t granule_at(const SimLevel *v, uint32_t addr) {
   return v->first + (addr >> v->shift);
 }
 
-// Returns the level of the granule that the access to shared memory covers
-// exactly. Returns NULL if the access covers several granules, or only part of
-// one.
+// If the access to shared memory covers exactly one granule, returns the level
+// of this granule. Otherwise returns NULL.
 static inline const SimLevel *one_granule(const Access *x, uint32_t addr) {
   const SimPages *t = shadow_of(x->w->cluster)->pages;
   unsigned shift = t->shift[addr / SHADOW_PAGE];
@@ -323,8 +323,8 @@ static void copy_granule(SimCluster *c, const SimLevel *from, uint32_t g,
   }
 }
 
-// Splits granule g into the narrower granules of level v. Only the first of
-// them keeps the location record of a strong access.
+// Splits granule g into the narrower granules of level v. Only the first
+// granule keeps the location record of a strong access (hb_cluster.c).
 static void split_granule(SimCluster *c, const SimLevel *from, uint32_t g,
                           const SimLevel *v) {
   Shadow *s = shadow_of(c);
@@ -354,8 +354,9 @@ void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes) {
 
 // ---- readers ----
 
-// Returns the list entry for an actor's reads of granule g. wrote: the list
-// entry for the actor's writes instead. Returns NULL if memory is exhausted.
+// Returns the list entry for the reads of granule g by an actor (vector-clock
+// entry). With `wrote`, returns the entry for the actor's writes instead.
+// Returns NULL if memory is exhausted.
 static SimRead *far_entry(SimCluster *c, uint32_t g, int actor, bool wrote) {
   Shadow *s = shadow_of(c);
   SimGran *q = &s->gran[g];
@@ -379,8 +380,8 @@ static SimRead *far_read(SimCluster *c, uint32_t g, int actor) {
 // An iteration over all recorded reads of a granule since its last write.
 typedef struct Readers {
   const SimCluster *c;
-  // row: reads by the warps of the CTA. read: the current read. actor: the
-  // actor that made the current read.
+  // row: reads by the warps of the CTA. read: the current read. actor: the warp
+  // or asynchronous operation that made the current read.
   const SimRead *row, *read;
   uint32_t left, far;
   int first, actor;
@@ -417,8 +418,8 @@ static bool next_reader(Readers *r) {
 
 // ---- faults ----
 
-// Returns the index, in the memory object of access x, of the element at
-// granule g.
+// Returns the index of the element at granule g (a unit of shadow memory) in
+// the memory object of access x.
 static int64_t element_at(const Access *x, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   if (is_global(x)) return x->piece * 8 / x->m->own;
@@ -426,8 +427,8 @@ static int64_t element_at(const Access *x, uint32_t g) {
   return (byte - x->m->base) * 8 / x->m->own;
 }
 
-// Returns the index, in its block, of the first thread in `lanes` of actor u.
-// Returns -1 if u is not a warp.
+// Returns the index, in its block, of the first thread in `lanes` of actor u (a
+// vector-clock entry). Returns -1 if u is not a warp.
 static int thread_of(const SimProg *p, int u, uint32_t lanes) {
   if (actors_is(&p->actors, ACTOR_CPASYNC, u)) u -= actors_clocked(&p->actors);
   if (u >= p->nall) return -1;
@@ -445,22 +446,23 @@ static SimFault *fault_at(Access *x, SimKind kind, int l, uint32_t src2,
   return f;
 }
 
-// Returns the kind of agent whose pending operation writes granule g.
+// Returns the kind of asynchronous operation whose pending write covers granule
+// g.
 static Agent flying_to(const SimCluster *c, uint32_t g) {
   if (shadow_of(c)->gran[g].flags & GF_AGENT) return AGENT_BULKLOAD;
   return simasync_to(c, shadow_byte(c, g)) ? AGENT_STASYNC : AGENT_CPASYNC;
 }
 
-// Returns the mbarrier to which an actor belongs, or NULL if the actor belongs
-// to no mbarrier.
+// Returns the mbarrier to which an actor (vector-clock entry) belongs, or NULL
+// if the actor belongs to no mbarrier.
 static const SimMbar *mbarrier_of(const SimCluster *c, int actor) {
   int k = actor - actors_first(&c->prog->actors, ACTOR_MBAR);
   return k >= 0 && k < c->mbars.n ? &c->mbars.p[k] : NULL;
 }
 
-// Returns the agent of an operation at line src that completes in the same way
-// as operations of agent `like`. proxy: whether the agent uses the async proxy.
-// If there is no such operation, returns `like`.
+// Finds an asynchronous operation at line src that completes in the same way as
+// operations of kind `like`. `proxy` is whether it must use the async proxy.
+// Returns its kind, or `like` if there is no such operation.
 static Agent agent_at(const SimProg *p, uint32_t src, Agent like, bool proxy) {
   for (uint32_t k = 0; k < p->nins; k++) {
     Agent agent = op_agent((Op)p->ins[k].op);
@@ -471,8 +473,8 @@ static Agent agent_at(const SimProg *p, uint32_t src, Agent like, bool proxy) {
   return like;
 }
 
-// Returns the kind of agent that accessed granule g as `actor` at line src, or
-// AGENT_NONE if a thread did.
+// Returns the kind of asynchronous operation that accessed granule g as `actor`
+// at line src, or AGENT_NONE if a thread did.
 static Agent agent_of(const SimCluster *c, int actor, uint32_t src,
                       uint32_t g) {
   const SimGran *q = &shadow_of(c)->gran[g];
@@ -481,13 +483,13 @@ static Agent agent_of(const SimCluster *c, int actor, uint32_t src,
                  !(q->flags & GF_AGENT);
   Agent found = agent_at(c->prog, src, agent,
                          agent_rows[agent].proxy && !generic);
-  // If the generic proxy was used and no other agent was found, a cp.async of
-  // this line arrived at the mbarrier.
+  // If the generic proxy was used and no other asynchronous operation was
+  // found, a cp.async of this line arrived at the mbarrier.
   return generic && found == agent ? AGENT_CPASYNC : found;
 }
 
-// Fills in f with the reason why x accesses granule g before an agent's write
-// to g is complete.
+// Fills in f with the reason why x accesses granule g before an asynchronous
+// write to g is complete.
 static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   const SimCluster *c = x->w->cluster;
   const SimGran *q = &shadow_of(c)->gran[g];
@@ -505,7 +507,8 @@ static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
 }
 
 // If the race with `actor` is between warp roles, fills in f with the missing
-// synchronization. A barrier of the whole block cannot separate warp roles.
+// synchronization. Warp roles cannot be separated by a barrier of the whole
+// block.
 static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
   const SimCluster *c = x->w->cluster;
   if (!warp_roles_apart(c->prog, f->r.src, f->r.src2)) return;
@@ -518,7 +521,7 @@ static void say_roles(SimFault *f, const Access *x, uint32_t g, int actor) {
 }
 
 // Fills in f with the reason why no wait covers the read of granule g by
-// `actor`.
+// `actor` (a vector-clock entry).
 static void say_reader(SimFault *f, const Access *x, int l, uint32_t g,
                        int actor) {
   const SimCluster *c = x->w->cluster;
@@ -560,8 +563,8 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
 
 // ---- reads ----
 
-// Reports whether the last write of granule g happens before lane l because the
-// write is strong and a strong read observed it.
+// Reports whether the last write of granule g is strong and a strong read that
+// observed it happens before lane l.
 static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
   if (!(q->flags & GF_STRONG)) return false;
   for (Readers r = readers_of(w->cluster, g); next_reader(&r);) {
@@ -573,8 +576,8 @@ static bool observed(SimWarp *w, int l, uint32_t g, const SimGran *q) {
 }
 
 // Reports whether a proxy fence for `space` comes after epoch clk of lane k of
-// warp u and before lane l of w. The fence was executed by lane k, or by
-// another lane of u that synchronized with lane k later.
+// warp u, and before lane l of w. Lane k executed the fence, or another lane of
+// u that had synchronized with lane k after epoch clk.
 static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
                        uint32_t clk, int space) {
   HbWarp *h = hb_of(u);
@@ -591,9 +594,9 @@ static bool has_fenced(SimWarp *w, int l, const SimWarp *u, int k,
 }
 
 // Reports whether a proxy fence is missing between an earlier access and x, an
-// access by an agent. lanes, u, clk: lanes, actor and epoch of the earlier
-// access. A fence by the warp of lane l, which started the agent, also
-// suffices.
+// asynchronous access. `lanes`, `u` and `clk` are the lanes, the actor
+// (vector-clock entry) and the epoch of the earlier access. A fence by the warp
+// of lane l, which started the asynchronous operation, also suffices.
 static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
                         uint32_t clk) {
   SimWarp *w = x->w;
@@ -621,7 +624,7 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
 }
 
-// Reports whether `lanes` of w stored the present value of granule q. If
+// Reports whether `lanes` of w stored the value that granule q holds now. If
 // several lanes of an atomic made the last write, each of them stored a
 // different value.
 static bool stored(const SimWarp *w, uint32_t lanes, const SimGran *q) {
@@ -640,17 +643,18 @@ static bool both_strong(const SimWarp *w, uint8_t flags, const SimGran *q) {
   return q->warp / n == w->id / n || !((flags | q->flags) & GF_NARROW);
 }
 
-// Reports whether x and a recorded write d by `actor` are both strong. The
-// scope of each access must include the CTA of the other access.
+// Reports whether x and a recorded write d by `actor` (a vector-clock entry)
+// are both strong. The scope of each access must include the CTA of the other
+// access.
 static bool strong_for(const Access *x, int actor, const SimRead *d) {
   int n = x->w->cluster->prog->nwarp;
   bool narrow = d->narrow || shadow_flags(x->i) & GF_NARROW;
   return x->i->sem && d->strong && (!narrow || actor / n == x->w->id / n);
 }
 
-// Reports whether the recorded write d is strong for all actors. Such a write
-// is recorded only if atomics without a result followed it, because these
-// atomics may execute in any order.
+// Reports whether the recorded write d is strong for all actors, whatever their
+// CTA. Such a write is recorded only if atomics without a result followed it,
+// because these atomics may execute in any order.
 static bool is_loose(const SimCluster *c, const SimRead *d) {
   return d->kind == READ_WROTE && d->strong &&
          !(d->narrow && c->prog->ncta > 1);
@@ -673,8 +677,8 @@ static void check_kept(Access *x, int l, uint32_t g) {
   }
 }
 
-// Fills in f for an access to granule g, to which an operation in flight
-// writes.
+// Fills in f for an access to granule g while an asynchronous operation is
+// writing to it.
 static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
                        const SimGran *q) {
   const SimProg *p = x->w->cluster->prog;
@@ -694,8 +698,8 @@ static void say_flight(SimFault *f, const Access *x, int l, uint32_t g,
     f->r.lack = waits_ahead(x, l, u, g) ? LACK_AHEAD : LACK_BARRIER;
 }
 
-// Returns how many elements of a shared tensor of this CTA have been written,
-// if these are exactly the first elements of the tensor. Otherwise returns 0.
+// If the written elements of a shared tensor of this CTA are exactly its first
+// elements, returns their number. Otherwise returns 0.
 static int64_t filled_of(const Access *x) {
   const Shadow *s = shadow_of(x->w->cluster);
   const SimPages *t = s->pages;
@@ -775,13 +779,13 @@ static void read_slow(Access *x, int l, uint32_t g, const SimGran *q) {
   fault_race(x, l, CLASH_RAW, q->warp, others_of(x, l, q), q->src, g, false);
 }
 
-// Flags that decide whether the quick check suffices. If a granule has only
-// GF_DEFINED of these flags, it suffices to compare an access with the last
-// write.
+// Flags that decide whether the quick check suffices: if a granule has none of
+// these flags except GF_DEFINED, comparing an access with the last write is
+// enough.
 enum { SURE = GF_DEFINED | GF_PENDING | GF_KEPT };
 
-// Returns r, the record for reads of granule q by w, a warp of the CTA whose
-// memory contains q. Clears the record if it is older than the last write.
+// Returns r, the record for reads of granule q by w. Clears the record if it is
+// older than the last write. w is a warp of the CTA whose memory contains q.
 static inline SimRead *near_read(const SimWarp *w, SimGran *q, SimRead *r) {
   if (!(q->readers >> w->in & 1)) *r = (SimRead){0};
   q->readers |= 1u << w->in;
@@ -793,8 +797,8 @@ static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-// Returns the actor that stands for a warp's cp.asyncs in flight. No access can
-// be ordered after reads by this actor.
+// Returns the actor (vector-clock entry) that stands for a warp's cp.asyncs in
+// flight. No access can be ordered after reads by this actor.
 static int flyer(const SimWarp *w) {
   return actors_first(&w->cluster->prog->actors, ACTOR_CPASYNC) + w->id;
 }
@@ -804,8 +808,8 @@ static unsigned kind_of(const SimIns *i) {
   return shadow_flags(i) & GF_NARROW ? READ_NARROW : READ_STRONG;
 }
 
-// Checks and records that lane l reads granule g. near: record of the warp's
-// reads of g; NULL: g is not in memory of the warp's CTA.
+// Checks and records that lane l reads granule g. `near` is the record of the
+// warp's reads of g, or NULL if g is not in memory of the warp's CTA.
 static inline void read_granule(Access *x, int l, uint32_t g, SimRead *near) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;
@@ -894,7 +898,7 @@ static void extend_lent(const SimCluster *c, SimLent *t, uint32_t addr,
   if (addr + bytes > t->end) t->end = addr + bytes;
 }
 
-// Adds the last write of granule q to the writes of *t.
+// Adds the last write of granule q (a unit of shadow memory) to the list in *t.
 static void note_lent(SimLent *t, const SimGran *q) {
   int n = t->n;
   if ((q->flags & SURE) != GF_DEFINED) n = t->n = LENT_UNKNOWN;
@@ -986,8 +990,8 @@ void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch) {
 
 // ---- writes ----
 
-// Reports whether write x and read d by `actor` are both strong. The scope of
-// each access must include the CTA of the other one.
+// Reports whether write x and an earlier read d by `actor` are both strong. The
+// scope of each access must include the CTA of the other one.
 static bool strong_too(const Access *x, int actor, const SimRead *d) {
   if (!x->i->sem || d->kind == READ_WEAK) return false;
   int n = x->w->cluster->prog->nwarp;
@@ -1006,7 +1010,7 @@ static SimFault *note_at(Access *x, int l, uint32_t src2, uint32_t g) {
 // not guarantee that it completes before x:
 // - A warpgroup's MMA may still read, unless the waits of all four warps for
 //   the MMA happen before x.
-// - A thread's read of shared memory may come after an agent's write if no
+// - A thread's read of shared memory may come after an asynchronous write if no
 //   proxy fence is between them.
 static void check_promise(Access *x, int l, uint32_t g, int actor,
                           const SimRead *d) {
@@ -1024,8 +1028,8 @@ static void check_promise(Access *x, int l, uint32_t g, int actor,
 }
 
 // Reports races of write x with reads since the last write that do not happen
-// before x. same: x stores the present value of the granule. Reads by threads
-// that stored this value do not race then.
+// before x. `same` is true if x stores the value that the granule already
+// holds. Reads by threads that stored this value do not race then.
 static void check_readers(Access *x, int l, uint32_t g, bool same) {
   SimWarp *w = x->w;
   const SimGran *q = &shadow_of(w->cluster)->gran[g];
@@ -1051,9 +1055,9 @@ static void check_readers(Access *x, int l, uint32_t g, bool same) {
   }
 }
 
-// Reports a race of write x with the last write. If both writes store the same
-// value and are unordered, returns the mask of the warps of the CTA that stored
-// this value. Otherwise returns 0.
+// Reports a race of write x with the last write. If both writes are unordered
+// but store the same value, returns the mask of the warps of the CTA that
+// stored it. Otherwise returns 0.
 static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
                              bool same, uint8_t flags) {
   SimWarp *w = x->w;
@@ -1061,7 +1065,7 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
     fault_race(x, l, CLASH_WAW, q->warp, q->lanes, q->src, g, true);
     return 0;
   }
-  // A write by an agent is ordered by the end of the mbarrier's phase.
+  // An asynchronous write is ordered by the end of the mbarrier's phase.
   bool agent = q->flags & GF_AGENT;
   int actor = agent ? simmbar_twin(w->cluster->prog, q->warp) : q->warp;
   if (hb_cluster_before(w, l, actor, q->lanes, q->clk)) return 0;
@@ -1073,8 +1077,9 @@ static uint32_t check_writer(Access *x, int l, uint32_t g, const SimGran *q,
   return 0;
 }
 
-// Reports whether read or write d by `actor` must still be checked after a
-// strong write. No check is needed if d is strong, or happens before all warps.
+// Reports whether read or write d by `actor` must stay recorded after a strong
+// write, because later accesses may race with d. This is not the case if d is
+// strong, or happens before all warps.
 static bool stays(const SimCluster *c, int actor, SimRead *d) {
   // a strong read before the strong write did not observe this write
   if (d->kind != READ_WROTE) d->strong = 0;
@@ -1082,10 +1087,10 @@ static bool stays(const SimCluster *c, int actor, SimRead *d) {
          !is_known(c, actor, d->clk);
 }
 
-// Removes, after a strong write of granule g, the entries of g's list that need
-// no more checks. loosely: the write is an atomic without a result, so that
-// loose entries (is_loose) remain. They remain even if they are old, because
-// each actor has at most one.
+// Called after a strong write of granule g. Removes from g's list the entries
+// with which no later access can race. `loosely` is true if the write is an
+// atomic without a result. Loose entries (is_loose) then remain, even if they
+// are old, because each actor has at most one.
 static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   Shadow *s = shadow_of(c);
   SimGran *q = &s->gran[g];
@@ -1107,8 +1112,8 @@ static void keep_far(SimCluster *c, uint32_t g, bool loosely) {
   if (!s->farat[g]) q->flags &= (uint8_t)~GF_FAR;
 }
 
-// Adds the last write of granule g to g's list, if it must still be checked
-// after the strong write that follows.
+// Adds the last write of granule g to g's list, if later accesses may still
+// race with it after the strong write that follows.
 static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
   SimGran *q = &shadow_of(c)->gran[g];
   bool weak = !(q->flags & GF_STRONG), narrow = q->flags & GF_NARROW;
@@ -1125,10 +1130,10 @@ static void keep_write(SimCluster *c, uint32_t g, bool loosely) {
   q->flags |= GF_KEPT;
 }
 
-// Returns the lanes that made the last write, if they made it in the same
-// execution of an atomic as x. Otherwise returns 0. The hardware executes the
-// lanes of an atomic in any order, so a later access by one of these lanes is
-// not ordered after the accesses of the others.
+// Returns the lanes that made the last write, if they executed the same atomic
+// instruction as x at the same time. Otherwise returns 0. The hardware executes
+// the lanes of an atomic in any order, so a later access by one of these lanes
+// is not ordered after the accesses of the others.
 static uint32_t beside(const Access *x, int l, const SimGran *q) {
   const SimWarp *w = x->w;
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
@@ -1144,8 +1149,8 @@ static uint32_t beside(const Access *x, int l, const SimGran *q) {
   return 0;
 }
 
-// Records a strong write of granule g by lane l. Keeps the older accesses that
-// must still be checked.
+// Records a strong write of granule g by lane l. Keeps older accesses with
+// which later accesses may race.
 static void write_strong(Access *x, int l, uint32_t g, uint8_t flags) {
   SimWarp *w = x->w;
   SimCluster *c = w->cluster;

@@ -1,19 +1,20 @@
-// Shadow of shared memory, and of the global memory that a kernel writes. Each
-// granule records this cluster's last write, the reads since that write, and
-// the proxies of these accesses. The last write must happen before every
-// access, and the reads since the last write must happen before the next write.
-// There are two exceptions: both accesses are strong (atomics, and loads and
-// stores with a memory order), or both are writes of the same value. Strong
-// writes are unordered among each other. Therefore a weaker access before a
-// strong write stays recorded until it happens before all warps.
+// Shadow of shared memory, and of the global memory that a kernel writes. The
+// unit of shadow memory is a granule. Each granule records this cluster's last
+// write, the reads since that write, and the proxies of these accesses. The
+// last write must happen before every access, and the reads since the last
+// write must happen before the next write. There are two exceptions: both
+// accesses are strong (atomics, and loads and stores with a memory order), or
+// both are writes of the same value. Strong writes are unordered among each
+// other. Therefore a weaker access before a strong write stays recorded until
+// it happens before all warps.
 //
 // Shared memory is divided into pages. The granules of a page have 1 << WIDEST
 // bytes at first. A narrower access splits them. A page keeps its granule width
-// for later clusters. All granules of one width form a level, which has
-// granules for all shared memory, CTA by CTA. A page uses its part of one
-// level. A granule of global memory is as wide as the kernel's narrowest access
-// to its area. Granules of global memory are created on first use, in lines of
-// LINE granules.
+// for later clusters. All granules of one width form a level, which covers all
+// shared memory, CTA by CTA. A page uses its part of one level. A granule of
+// global memory is as wide as the kernel's narrowest access to its area.
+// Granules of global memory are created on first use, in lines of LINE
+// granules.
 #ifndef CUTE_WATCH_SHADOW_H
 #define CUTE_WATCH_SHADOW_H
 
@@ -22,7 +23,7 @@
 #include "watch/hb_cluster.h"
 #include "watch/own.h"
 
-// Flags of a granule.
+// Flags of a granule (unit of shadow memory).
 // - DEFINED: it was written.
 // - PENDING: an operation in flight will write it.
 // - STRONG: an atomic, or an instruction with a memory order, wrote it.
@@ -41,7 +42,8 @@ static inline uint8_t shadow_flags(const SimIns *i) {
   bool narrow = i->scope && i->scope < SCOPE_CLUSTER;
   return GF_DEFINED | GF_STRONG | (narrow ? GF_NARROW : 0);
 }
-// a granule: its last write, and the warps that have read it since that write
+// a granule (unit of shadow memory): its last write, and the warps that have
+// read it since that write
 typedef struct SimGran {
   uint32_t clk, src, lanes;
   // Shared memory: mask of the warps of the owning CTA that read the granule
@@ -51,8 +53,8 @@ typedef struct SimGran {
   // mask of the warps of the owning CTA that also stored the same value as the
   // last write
   uint32_t also;
-  // actor of the last write: a warp of the cluster, or another actor
-  // (hb_cluster.c)
+  // actor (vector-clock entry, hb_cluster.c) of the last write: a warp of the
+  // cluster, or an asynchronous operation
   uint16_t warp;
   uint8_t flags;
   uint8_t used;  // shared memory: READ_EVER, READ_SINCE (unread.c)
@@ -68,12 +70,12 @@ enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
 // weakest kind of these reads.
 typedef struct SimRead {
   uint32_t clk, lanes;
-  // strong: whether some of the reads had a memory order. narrow: for a
-  // recorded strong write, whether it has CTA scope.
+  // strong: whether some of the reads had a memory order. narrow: whether a
+  // recorded strong write has CTA scope.
   uint32_t src : 28, kind : 2, strong : 1, narrow : 1;
 } SimRead;
-// entry of a granule's list: the accesses by an actor that is not a warp of the
-// CTA
+// entry of a granule's list: the accesses by an actor (vector-clock entry) that
+// is not a warp of the CTA that owns the memory
 typedef struct SimFar {
   uint32_t next;
   int actor;
@@ -92,8 +94,8 @@ typedef struct SimLevel {  // all granules of one width in shared memory
 typedef struct SimPages {
   SimLevel level[WIDEST + 1];  // indexed by log2 of the width
   uint32_t bytes;          // bytes of shared memory of the cluster
-  // writes: number of writes so far. wrote: for each WROTE bytes, number of the
-  // last write to them.
+  // writes: number of writes so far. wrote[k]: number of the last write to the
+  // k-th WROTE bytes of shared memory.
   uint64_t writes, *wrote;
   uint8_t shift[];         // for each page: log2 of its granules' width
 } SimPages;
@@ -108,23 +110,23 @@ typedef struct Shadow {        // the shadow memory of a cluster
   SimFar *far;
   uint32_t *farat;             // NULL: no list exists yet
   uint32_t nfar, maxfar, farfree;
-  // for each granule: 1 + number of the location record (hb_cluster.c) for its
-  // last strong write; 0: no record. NULL until a record is needed.
+  // for each granule: 1 + number of the record of what its last strong write
+  // released (hb_cluster.c); 0: no record. NULL until a record is needed.
   uint32_t *place;
 } Shadow;
 static inline Shadow *shadow_of(const SimCluster *c) {
   return c->own[OWN_SHADOW];
 }
 
-// Granules g to g + n - 1 of shared memory. They are in one page and have
-// `bytes` bytes in total.
+// Granules (units of shadow memory) g to g + n - 1 of shared memory. They are
+// in one page and have `bytes` bytes in total.
 typedef struct Granules {
   uint32_t g, n, bytes;
   const SimLevel *level;
 } Granules;
 
-// Splits the granules of the page that contains address addr, as far as an
-// access to `bytes` bytes at addr needs it.
+// Splits the granules of the page that contains address addr, until an access
+// to `bytes` bytes at addr covers whole granules.
 void shadow_split(SimCluster *c, uint32_t addr, uint32_t bytes);
 // Returns the granules of an access to `bytes` bytes at addr, up to the end of
 // addr's page. May reallocate Shadow.gran.
@@ -156,7 +158,7 @@ enum { LINE = 32, NO_GRANULE = -1 };
 // memory is exhausted.
 int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
 // Returns the granule of byte `at` of m, or NO_GRANULE if the byte has none.
-// home: first byte of the shared memory of the CTA that owns m.
+// `home` is where the shared memory of m's CTA begins in the cluster's.
 static inline int64_t shadow_find(SimCluster *c, const SimMem *m, uint32_t home,
                                   int64_t at) {
   switch (m->memory) {
@@ -169,36 +171,38 @@ static inline int64_t shadow_find(SimCluster *c, const SimMem *m, uint32_t home,
   return NO_GRANULE;
 }
 // Check and record that lane l reads or writes x->bytes bytes at x->at[l] of
-// global memory. data: the written bytes; NULL: unknown. flags: the granules'
-// flags after the write.
+// global memory. `data` has the written bytes; NULL: unknown. `flags` are the
+// flags of the granules after the write.
 void shadow_read_global(Access *x, int l);
 void shadow_write_global(Access *x, int l, const uint8_t *data,
                          uint8_t flags);
 
-// Makes a write by lane l's agent visible, as if lane l wrote these bytes now.
+// Makes the write of lane l's asynchronous operation visible, as if lane l
+// wrote these bytes now.
 void shadow_settle_global(Access *x, int l);
 // Records that the read by lane l's cp.async is complete. From now on, it
-// counts as a read by `actor` in `epoch`.
+// counts as a read by `actor` (a vector-clock entry) in `epoch`.
 void shadow_landed_global(Access *x, int l, int actor, uint32_t epoch);
-// Records that an agent reads x->bytes bytes at x->at[l] of global memory for
-// lane l. The read is complete for threads that have acquired `epoch` of
-// `actor`.
+// Records that an asynchronous operation reads x->bytes bytes at x->at[l] of
+// global memory for lane l. The read is complete for threads that have acquired
+// `epoch` of `actor` (a vector-clock entry).
 void shadow_lend_global(Access *x, int l, int actor, uint32_t epoch);
 
 // Check and record that lane l reads or writes x->bytes bytes at addr of shared
-// memory. same: whether the written bytes equal the present bytes. flags: the
-// granules' flags after the write.
+// memory. `same` is true if the written bytes equal the present bytes. `flags`
+// are the flags of the granules after the write.
 void shadow_read(Access *x, int l, uint32_t addr);
 void shadow_write(Access *x, int l, uint32_t addr, bool same, uint8_t flags);
 // Reports granules among x->bytes bytes at addr that were never written.
 void shadow_defined(Access *x, int l, uint32_t addr);
-// Records that an agent reads x->bytes bytes at addr of shared memory for lane
-// l. The read is complete for threads that have acquired `epoch` of `actor`.
-// actor = -1: the agent already reads these bytes for another lane.
+// Records that an asynchronous operation reads x->bytes bytes at addr of shared
+// memory for lane l. The read is complete for threads that have acquired
+// `epoch` of `actor` (a vector-clock entry). actor = -1: the operation already
+// reads these bytes for another lane.
 void shadow_lend(Access *x, int l, uint32_t addr, int actor, uint32_t epoch);
-// Reports whether an agent of lane l may read the bytes that *t describes,
-// which shadow_lend recorded for another warp. May return false although the
-// agent may read them.
+// Reports whether an asynchronous operation of lane l may read the bytes that
+// *t describes, which shadow_lend recorded for another warp. May return false
+// although the operation may read them.
 bool shadow_lent(Access *x, int l, const SimLent *t);
 // Removes the list of accesses to granule g (GF_FAR).
 void shadow_drop(SimCluster *c, uint32_t g);

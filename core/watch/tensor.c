@@ -3,10 +3,10 @@
 //
 // An MMA is complete for threads that wait at an mbarrier at which a later
 // commit arrived. A warp's load or store is complete after its tcgen05.wait.
-// Each operation has an epoch of its actor (tcgen05.h), and is complete for the
-// threads that have acquired this epoch. If one thread waits for loads or
-// stores, other threads acquire the epoch only when they synchronize with this
-// thread.
+// The operations are counted by actors, which are entries of the vector clocks
+// (tcgen05.h). An operation is complete for the threads that have acquired its
+// epoch of the actor. If one thread waits for loads or stores, other threads
+// acquire the epoch only when they synchronize with this thread.
 //
 // Two MMAs with the same accumulators and shape execute in the order of issue.
 // The same is true of an MMA after a copy from shared memory or a shift, of a
@@ -26,8 +26,9 @@
 
 enum { READERS = 4 };  // number of reads of a cell that are recorded
 
-// An access: an operation that `warp` issued in its epoch clk, and that an
-// actor of kind `unit` executes in its epoch `epoch`.
+// An access by an operation that `warp` issued in its epoch clk. The operation
+// executes asynchronously as epoch `epoch` of an actor (a vector-clock entry)
+// of kind `unit`.
 typedef struct Past {
   uint32_t epoch, clk;
   int16_t warp;
@@ -47,15 +48,16 @@ typedef struct Cell {
 typedef struct Tensors {
   Cell (*cell)[TMEM_GROUPS][TMEM_COLUMNS];  // cells of each CTA
   // before: for each warp, epoch of its last fence::before_thread_sync. after:
-  // for each warp and each actor of tensor memory, the last epoch of the actor
-  // that happened before the warp's last fence::after_thread_sync.
+  // for each warp and each kind of asynchronous operation on tensor memory, the
+  // last epoch of these operations that happened before the warp's last
+  // fence::after_thread_sync.
   uint32_t *before, *after;
 } Tensors;
 
 static Tensors *tensors_of(const SimCluster *c) { return c->own[OWN_TENSOR]; }
 
-// Returns the number of actors of tensor memory: those of the kinds TCMMA to
-// TCST.
+// Returns the number of actors (vector-clock entries) for tensor memory: those
+// of the kinds TCMMA to TCST.
 static int units(const SimProg *p) {
   return actors_first(&p->actors, ACTOR_TCST + 1) -
          actors_first(&p->actors, ACTOR_TCMMA);
@@ -119,7 +121,7 @@ static bool before(const SimTensorAccess *x, int actor, uint32_t lanes,
   return x->w->cluster->hooks->before(x->w, x->lane, actor, lanes, clk);
 }
 
-// Returns the actor that made the access p.
+// Returns the actor (vector-clock entry) of access p.
 static int actor_of(const SimTensorAccess *x, const Past *p) {
   return actors_own(&x->w->cluster->prog->actors, p->unit, p->warp);
 }
@@ -194,8 +196,8 @@ static void check_fences(const SimTensorAccess *x, const Past *p, SimClash how,
   fill(f, x, p, TENSOR_FENCE, how, lacks, column);
 }
 
-// Reports whether a fault of tensor memory was reported whose first access is
-// p.
+// Reports whether a fault of tensor memory whose first access is p has already
+// been reported.
 static bool is_told(const SimWarp *w, const Past *p) {
   const SimOut *o = w->cluster->out;
   for (uint32_t k = 0; k < o->nfault; k++)

@@ -39,8 +39,8 @@ static void use(SimWarp *w, const SimIns *i, uint32_t slot, uint32_t mask) {
 
 // ---- registers ----
 
-// Returns the reason why unit number `unit` of m is undefined in the lanes of
-// `lack`.
+// Returns the reason why unit number `unit` of register object m is undefined
+// in the lanes of `lack`.
 static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                       uint32_t lack, int64_t unit) {
   if (w->taints.quotient.mem == m)
@@ -49,8 +49,8 @@ static SimTaint cause(const SimWarp *w, const SimIns *i, const SimMem *m,
                     (uint32_t)(unit * m->unit / m->own), UINT64_MAX};
 }
 
-// Records that the value in `slot` is stored to registers m, if the value is
-// undefined because of a division by zero.
+// If the value in `slot` is undefined because of a division by zero, records
+// that it is stored to registers m.
 static void keep(SimWarp *w, const SimMem *m, uint32_t slot) {
   if (!(undefined_mask(w, slot) & w->active)) return;
   const SimTaint *t = taint_at(w, slot);
@@ -123,8 +123,9 @@ static bool moves_bits(IntrinId id) {
          id == IN_FUNNEL_RC;
 }
 
-// Returns the bits of i's result in lane l that depend on the undefined bits u
-// of its operands. If i moves bits, applies i to u.
+// Returns the bits of i's result in lane l that depend on undefined bits of its
+// operands. u[k] has the undefined bits of operand k. If i moves bits, applies
+// i to u.
 static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
                                const uint64_t u[3], int l) {
   DType t = (DType)i->type, to = (DType)i->to;
@@ -160,7 +161,7 @@ static uint64_t undefined_bits(SimWarp *w, const SimIns *i,
   }
 }
 
-// Returns those lanes of `out` in which the result depends on undefined bits.
+// Returns those lanes of `out` in which i's result depends on undefined bits.
 // Sets *bits to the undefined bits of the result.
 static uint32_t undefined_lanes(SimWarp *w, const SimIns *i, uint32_t out,
                                 uint64_t *bits) {

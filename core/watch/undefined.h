@@ -12,8 +12,8 @@ void undefined_registers(SimWarp *w, const SimIns *i, const SimMem *m,
 // register is undefined.
 void undefined_load(SimWarp *w, const SimIns *i, const SimSide *s);
 // Handles instruction i, which selects a register by an index: makes its result
-// undefined in the lanes of `lack`. `at` is the unit that the lowest lane in
-// `lack` selects.
+// undefined in the lanes of `lack`. `at` is the index of the unit (element)
+// that the lowest lane in `lack` selects.
 void undefined_pick(SimWarp *w, const SimIns *i, const SimMem *m, int64_t at,
                     uint32_t lack);
 

@@ -4,8 +4,9 @@
 // these conditions hold:
 // - The kernel's code decides which elements it reads. Data, scalar arguments
 //   and the block do not (meant.c).
-// - At least one reading thread is not among the threads whose stores are never
-//   read. (Otherwise, the threads keep their own values in registers.)
+// - At least one thread that reads the tensor is not among the threads whose
+//   stores are never read. (Otherwise, the threads keep their own values in
+//   registers.)
 // - The accesses are not a scan, in which each thread reads only elements of
 //   earlier threads.
 // - cute.partial_ok does not name the tensor.
@@ -42,7 +43,7 @@ typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 typedef struct SimShared {
   // Sets of units. stored: units that were stored. used: units that were read.
   // lost: units that held a value other than 0 and were never read. stale:
-  // units that were read, but whose last value, which was not 0, was not.
+  // units that were read, but not since the last store of a value other than 0.
   // fresh: units that were read since the last store.
   uint64_t *stored, *used, *lost, *stale, *fresh;
   SimUnit *unit;
@@ -175,16 +176,16 @@ static bool overlaps(const Fn *fn, const Mem *m) {
   return false;
 }
 
-// The threads that access a tensor. lost: threads that stored units which are
-// never read. kept: threads that stored units which are read. read: threads
-// that read units.
+// The threads that access a tensor. lost: threads that stored units that are
+// never read. kept: threads that stored units that are read. read: threads that
+// read units.
 typedef struct Sides {
   Threads lost, kept, read;
   // lowest (from) and highest (to) thread that stored unread units ([0]), and
   // that stored read units ([1])
   int32_t from[2], to[2];
-  // up: every unit that is read is read only by threads after its writers.
-  // down: only by threads before its writers.
+  // up: every read unit is only read by threads after the threads that stored
+  // it. down: only by threads before them.
   bool up, down;
 } Sides;
 
@@ -205,8 +206,8 @@ static void add_unit(Sides *s, const SimUnit *u, bool used) {
   s->down &= known && u->reader[1] < u->writer[0];
 }
 
-// Reports whether every reading thread stored to the tensor, but no thread ever
-// reads the stores of these threads. Such threads keep their own values in
+// Reports whether every reading thread also stored to the tensor, but nothing
+// ever reads the stores of these threads. Such threads keep their own values in
 // registers.
 static bool is_kept(const Sides *s) {
   bool some = false;
@@ -229,8 +230,8 @@ static bool is_scan(const Sides *s) {
   return (s->up && s->from[0] > s->to[1]) || (s->down && s->to[0] < s->from[1]);
 }
 
-// Reports whether any of the units `from` to end - 1 held a value other than 0
-// that nothing read.
+// Reports whether any of the units `from` to end - 1 was never read although it
+// held a value other than 0.
 static bool is_lost(const SimShared *s, size_t from, size_t end) {
   for (size_t k = from; k < end; k++) {
     if (!(s->lost[k / 64] & ~s->used[k / 64])) k |= 63;

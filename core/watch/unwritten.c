@@ -2,10 +2,10 @@
 // launch, and to which the kernel stores without reading it. A script that
 // creates the tensor with cute.empty guarantees that all of it will be written.
 // If a kernel has no visible effect at all, every tensor that was unwritten
-// before the launch is an output. Tensors that are accessed through tensor maps
-// are an exception, because these maps may be for loads. If an argument is part
-// of a tensor, only that part is an output. cute.undefined_ok allows unwritten
-// elements.
+// before the launch counts as an output, except tensors that are accessed
+// through tensor maps, because these maps may be for loads. If an argument is
+// part of a tensor, only that part is an output. cute.undefined_ok allows
+// unwritten elements.
 //
 // A kernel may leave a part of an output unchanged if this part was written
 // before the launch. cover.c finds parts that are probably omitted by mistake.
@@ -24,7 +24,7 @@ struct SimLeft {
   bool moves;              // whether the footprint is known only at the launch
 };
 
-// Reports whether unwritten elements of argument k's memory are no fault. This
+// Reports whether unwritten elements of argument k's memory are allowed. This
 // is the case if the kernel reads this memory, or allows undefined elements in
 // it, through argument k or an overlapping argument.
 static bool is_free(const SimProg *p, int32_t k) {
@@ -80,8 +80,9 @@ static bool is_written(const SimLeft *t, int64_t element) {
   return t->arg->defined[at / 8] >> (at & 7) & 1;
 }
 
-// Returns the first line that writes to the argument of memory object `mem`,
-// through this or another object, such as the bytes that PTX accesses.
+// Returns the first line that writes to the argument of memory object `mem`.
+// The line may use another object of the argument, such as the bytes that
+// inline PTX accesses.
 static uint32_t line_of(const SimProg *p, int32_t mem) {
   int32_t arg = p->fn->mem.p[mem].arg;
   for (uint32_t k = 0; k < p->nins; k++) {

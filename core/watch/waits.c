@@ -1,5 +1,5 @@
 // Explains why a wait for groups (cp.async, wgmma, bulk stores) did not order
-// an access. Without this explanation, a fault's message would advise to add a
+// an access. Without this explanation, a fault's message would advise adding a
 // wait that the kernel already has. There are four reasons: the wait left the
 // group pending, the waiting threads had started no group, the wait was for
 // reads only, or a barrier is missing after the wait. Also explains accesses to
@@ -71,9 +71,9 @@ static bool waits_later(const Access *x, const SimWarp *u, Agent kind) {
 }
 
 // Finds the reason why a wait did not cover a group that lane k of warp u
-// started. in: whether the lane committed the group before the wait. behind:
-// number of groups that the lane committed after this group and before the
-// wait.
+// started. `in` is whether the lane committed the group before the wait.
+// `behind` is the number of groups that the lane committed after this group and
+// before the wait.
 static void judge(SimFault *f, const Access *x, int l, const SimWarp *u,
                   Agent kind, int k, bool in, uint32_t behind) {
   const SimWaited *d = &hb_of(u)->waited[kind];
@@ -196,8 +196,8 @@ static bool copies(const SimProg *p, uint32_t src, bool grouped) {
   return false;
 }
 
-// Reports whether the copy that wrote granule q happens before lane l of x, and
-// nothing has read q yet.
+// Reports whether the copy that wrote granule q (a unit of shadow memory)
+// happens before lane l of x, and nothing has read q yet.
 static bool is_ready(const Access *x, int l, const SimGran *q) {
   int busy = GF_PENDING | GF_FAR;
   return q->flags & GF_DEFINED && !(q->flags & busy) && !q->readers &&
@@ -205,8 +205,8 @@ static bool is_ready(const Access *x, int l, const SimGran *q) {
          copies(x->w->cluster->prog, q->src, false);
 }
 
-// Returns the warp that has pending writes to both granules a and b, if the
-// write to b is by a cp.async. Otherwise returns NULL.
+// If one warp has pending writes to both granules a and b, and the write to b
+// is by a cp.async, returns the warp. Otherwise returns NULL.
 static const SimWarp *filler_of(const SimCluster *c, uint32_t a, uint32_t b) {
   const SimGran *p = &shadow_of(c)->gran[a], *q = &shadow_of(c)->gran[b];
   bool both = p->flags & q->flags & GF_PENDING && p->warp == q->warp &&
@@ -225,7 +225,7 @@ static bool share_group(const SimWarp *u, uint32_t a, uint32_t b) {
 }
 
 // Reports whether a cp.async fills granule q, and its threads may also execute
-// line `src`.
+// line `src`, because they have the same warp role.
 static bool is_filled(const SimProg *p, uint32_t src, const SimGran *q) {
   return q->flags & (GF_DEFINED | GF_PENDING) && copies(p, q->src, true) &&
          !warp_roles_apart(p, src, q->src);
@@ -257,8 +257,8 @@ void waits_look(SimFault *f, const Access *x, int l, uint32_t g) {
     uint32_t other = shadow_shared(c, (uint32_t)(first + to));
     const SimGran *q = &shadow_of(c)->gran[other];
     bool ready = is_ready(x, l, q);
-    // warp whose copy to granule g is still pending after its wait, if this
-    // warp also fills granule `other`; else NULL
+    // A warp that also fills granule `other` and whose copy to granule g is
+    // still pending after its wait; else NULL
     const SimWarp *u =
       f->r.lack == LACK_PENDING ? filler_of(c, g, other) : NULL;
     bool same = u && share_group(u, g, other);

@@ -4,16 +4,18 @@
 
 #include "watch/shadow.h"
 
-// Records that warp w waits for groups at instruction i.
+// Records that warp w executes instruction i, which waits for groups of
+// asynchronous operations such as cp.async or wgmma.
 void waits_note(SimWarp *w, const SimIns *i);
 // Fills in f with the reason why lane l of x->w is not ordered after a read by
-// `actor` (a bulk store or a warpgroup's MMA) in `epoch`. Does nothing if f
-// already has a reason.
+// `actor` in `epoch`. The actor (a vector-clock entry) stands for bulk stores
+// of a warp or MMAs of a warpgroup. Does nothing if f already has a reason.
 void waits_reader(SimFault *f, const Access *x, int l, int actor,
                   uint32_t epoch);
 // Reports whether the cp.async of warp u that fills granule g belongs to a
-// later loop iteration than lane l of x: warp u had committed more groups
-// before this cp.async than lane l has committed so far.
+// later loop iteration than the access of lane l of x. This is the case if warp
+// u had committed more groups before this cp.async than lane l has committed so
+// far.
 bool waits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g);
 // Fills in f with the reason why lane l of x->w does not wait for the pending
 // write to granule g. A cp.async of warp u or a bulk copy makes this write.
@@ -23,12 +25,12 @@ void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
 // bulk store used .read.
 void waits_store(SimFault *f, const SimProg *p);
 // Explains a race f between two warp roles at granule g. Sets in f whether x
-// came after a wait for another stage. If x writes after a read, u is the warp
-// that read in epoch clk: sets in f whether u had released the stage before
-// this read.
+// came after a wait for another stage. If x is a write after a read, warp u
+// made the read in epoch clk; then sets in f whether u had released the stage
+// before this read.
 void waits_stray(SimFault *f, const Access *x, uint32_t g, const SimWarp *u,
                  uint32_t clk);
-// Handles a read by lane l of granule g that no operation wrote yet. Fills in f
+// Handles a read by lane l of a granule g that has not been written. Fills in f
 // with the state of the same element in the other stages of the ring.
 void waits_look(SimFault *f, const Access *x, int l, uint32_t g);
 

@@ -79,7 +79,7 @@ bool warp_roles_parts(const SimProg *p, const SimIns *branch) {
   return by_thread(p->fn, branch->ref, &left);
 }
 
-// Reports whether the code at the two paths is executed by different threads.
+// Reports whether different threads execute the code at the two paths.
 static bool parted(const SimProg *p, const Path *a, const Path *b) {
   int k = 0;
   while (k < a->n && k < b->n && a->r[k].head == b->r[k].head &&
@@ -96,8 +96,8 @@ bool warp_roles_apart(const SimProg *p, uint32_t src, uint32_t src2) {
   return path_of(p, src, &a) && path_of(p, src2, &b) && parted(p, &a, &b);
 }
 
-// Returns the memory object that i fills, or NULL. Sets *copy to whether an
-// mbarrier counts the bytes.
+// Returns the memory object that i fills, or NULL. Sets *copy to whether i is
+// an asynchronous copy whose bytes an mbarrier counts.
 static const SimMem *filled_by(const SimProg *p, const SimIns *i, bool *copy) {
   const Ins *own = ir_get(p->fn, i->ref);
   Ref dst = operand_ref(p->fn, own, ROLE_DST);
@@ -141,8 +141,8 @@ static int loop_of(const SimWarp *w) {
   return -1;
 }
 
-// Reports whether the ELSE at k belongs to an open branch whose second half w
-// will skip.
+// Reports whether the ELSE at k belongs to a branch that w has entered, and w
+// will skip the second half of this branch.
 static bool leaves(const SimWarp *w, uint32_t k) {
   for (uint32_t f = 0; f < w->depth; f++)
     if (w->cluster->prog->ins[w->frame[f].head].jump == k)
@@ -159,8 +159,8 @@ bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
     for (k = head; k < p->ins[head].jump; k++)
       if (is(&p->ins[k], ud)) return true;
   }
-  // Other lanes of a diverged warp may be at any instruction. Search all of
-  // them.
+  // Other lanes of a diverged warp may be at any instruction, so search all
+  // instructions.
   if (w->split.part) k = 0;
   for (; k < p->nins; k++) {
     if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;

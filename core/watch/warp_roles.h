@@ -6,7 +6,7 @@
 #include "sim/machine.h"
 
 // Reports whether two lines that access memory are in branches for different
-// threads. A barrier of the block then cannot be between them.
+// threads. The threads then cannot synchronize by a barrier of the block.
 bool warp_roles_apart(const SimProg *p, uint32_t src, uint32_t src2);
 // Reports whether a branch depends on the thread index.
 bool warp_roles_parts(const SimProg *p, const SimIns *branch);

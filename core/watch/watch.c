@@ -1,4 +1,4 @@
-// Passes the events that the machine announces (hooks.h) to the checks that
+// Passes the events of the simulated machine (sim/hooks.h) to the checks that
 // need them.
 #include "watch/watch.h"
 #include "watch/wrong_sums.h"
@@ -124,8 +124,8 @@ static bool all_defined(const uint8_t *bits, int64_t at, int n) {
   return true;
 }
 
-// Reports a fault if lane l reads undefined bytes of an object that does not
-// allow this.
+// Reports a fault if lane l reads undefined bytes of an object for which this
+// is not allowed.
 static void check_defined(const Access *x, int l) {
   const SimMem *m = x->m;
   if (!m->defined || m->lax || all_defined(m->defined, x->at[l], x->bytes))
@@ -165,7 +165,7 @@ static void computed(SimWarp *w, const SimIns *i) {
 // ---- accesses ----
 
 // Checks for races with other clusters. The lanes of mask read, or write the
-// bytes at x->data. If an atomic writes, x->data is NULL.
+// bytes at x->data. For an atomic that writes, x->data is NULL.
 static void meet_others(Access *x, uint32_t mask) {
   const SimMem *m = x->m;
   if (m->area && m->area->place)
@@ -176,9 +176,9 @@ static void meet_others(Access *x, uint32_t mask) {
 
 static bool in_relay(const Access *x) { return x->w->cluster->prog->common; }
 
-// Returns the first granule of the bytes that lane l accesses, or NO_GRANULE if
-// these bytes have no granules. Splits granules of shared memory that are wider
-// than the access.
+// Returns the first granule (unit of shadow memory) of the bytes that lane l
+// accesses, or NO_GRANULE if these bytes have none. Splits granules of shared
+// memory that are wider than the access.
 static int64_t granule(const Access *x, int l) {
   SimCluster *c = x->w->cluster;
   if (x->m->memory == MEMORY_SHARED)
@@ -187,8 +187,9 @@ static int64_t granule(const Access *x, int l) {
 }
 
 // Records in the bits of `map` which bytes of global memory the lanes access
-// (cover.h). Whether these bytes are adjacent is taken from the machine's
-// statistics of the access, except for a cp.async, which is recorded later.
+// (cover.h). The machine's statistics of the access tell whether these bytes
+// are adjacent. A cp.async has no such statistics, because it is recorded
+// later.
 static void cover(const Access *x, uint32_t mask, uint64_t *map) {
   const SimPattern *q = x->w->cluster->pattern;
   bool counted = x->i->op != OP_CPASYNC && x->i->stat >= 0;
@@ -299,8 +300,8 @@ static void announce(Access *x, uint32_t mask) {
   if (x->write && a->maps && !atomic) tensormap_ops_wrote(x, mask);
 }
 
-// Handles an access to global memory by lane l's agent. The access was
-// announced when it started.
+// Handles an access to global memory that an asynchronous operation makes for
+// lane l. The start of the access was announced before.
 static void complete(Access *x, int l) {
   bool combines = x->write && !x->data;
   if (combines) check_defined(x, l);
@@ -338,8 +339,8 @@ static void access(Access *x, uint32_t mask) {
   if (releases && x->i->op != OP_ATOMIC) x->w->clk++;
 }
 
-// Records that lane l executed an atomic on granule g. stored: whether the
-// atomic stored a value.
+// Records that lane l executed an atomic on granule g (a unit of memory).
+// `stored` is true if the atomic stored a value.
 static void atomic_lane(Access *x, int l, int64_t g, bool stored) {
   SimCluster *c = x->w->cluster;
   bool relay = x->m->memory == MEMORY_GLOBAL && in_relay(x);

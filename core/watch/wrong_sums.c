@@ -34,7 +34,8 @@ typedef struct Tensor {
   int n, mode[MODES];       // mode: the n modes with more than one coordinate
 } Tensor;
 
-// A possible product: for each input, the index of each of its modes.
+// A possible product. index[i][k] is the index (see the file's comment) that
+// mode k of input i has in the product.
 typedef struct Product { int8_t index[2][MODES]; } Product;
 
 typedef struct Search {
@@ -43,7 +44,8 @@ typedef struct Search {
   PlainSums sums;
   Product possible[MOST];
   int count;
-  // factor by which the kernel multiplies the sums, from the last comparison
+  // factor by which the kernel multiplies the sums, as the last comparison
+  // found it
   double scale;
 } Search;
 
@@ -83,7 +85,8 @@ static int64_t terms_of(const Search *s, const Product *q) {
   return s->n == 2 && (sums[0] > 1 || sums[1] > 1) ? 0 : terms;
 }
 
-// Adds all products that agree with q in the modes before mode k of input i.
+// Adds all products that assign the same indices as q to the modes before mode
+// k of input i.
 static void add_products(Search *s, Product *q, int i, int k) {
   while (i < s->n && k == s->in[i].n) i++, k = 0;
   if (i == s->n) {
@@ -125,8 +128,8 @@ static double value_at(const Tensor *t, int64_t element) {
 // A sum, and its size: the root of the sum of the squares of its terms.
 typedef struct Sum { double sum, size; } Sum;
 
-// Returns the index, in input i, of the element in term number `term` of the
-// sum that product q has at coordinate `at` of the output.
+// Returns an element's index in input i: the element that is in term number
+// `term` of the sum at coordinate `at` of the output, according to product q.
 static int64_t element_of(const Search *s, const Product *q, int i,
                           const int64_t at[MODES], int64_t term) {
   int64_t own[MODES] = {0};
@@ -138,8 +141,8 @@ static int64_t element_of(const Search *s, const Product *q, int i,
   return element_at(&s->in[i], own);
 }
 
-// Returns the distance in input i between the elements of adjacent terms of
-// product q, or 0 if this distance is not constant.
+// Returns the distance in input i between the elements of adjacent terms of a
+// sum of product q, or 0 if this distance is not constant.
 static int64_t step_of(const Search *s, const Product *q, int i) {
   const Tensor *t = &s->in[i];
   int mode = -1, leaf = -1;
@@ -156,7 +159,7 @@ static int64_t step_of(const Search *s, const Product *q, int i) {
   return leaf < 0 ? 0 : t->s.stride[leaf];
 }
 
-// Returns the sum that product q has at coordinate `at` of the output.
+// Returns the sum that product q implies for coordinate `at` of the output.
 static Sum sum_at(const Search *s, const Product *q, const int64_t at[MODES]) {
   Sum sum = {0};
   int64_t terms = terms_of(s, q), first[2], step[2];
@@ -187,7 +190,8 @@ static double epsilon(DType t) {
   return 1e-17;
 }
 
-// An element of the output (got), and the sum that a product has there (want).
+// An element of the output (got), and the sum that a product implies for it
+// (want).
 typedef struct Sample {
   int64_t at[MODES];
   double got;
@@ -214,8 +218,8 @@ static int choose(const Search *s, Sample *list) {
   return n;
 }
 
-// Returns the factor by which the samples exceed their sums, which is 1 unless
-// the kernel scales its sums.
+// Returns the factor between the samples and the sums that a product implies
+// for them. It is 1 unless the kernel scales its sums.
 static double factor_of(const Search *s, const Sample *list, int n) {
   double top = 0, low = 0;
   for (int k = 0; k < n; k++) {
@@ -225,9 +229,9 @@ static double factor_of(const Search *s, const Sample *list, int n) {
   return s->sums.scaled && low > 0 ? top / low : 1;
 }
 
-// Computes the sums of product q, and compares them with the samples. Returns
-// the index of the first sample that is too far from its sum, or n if there is
-// none. Returns -1 if a number is not finite.
+// Computes the sums that product q implies, and compares them with the samples.
+// Returns the index of the first sample that is too far from its sum, or n if
+// there is none. Returns -1 if a number is not finite.
 static int compare(Search *s, const Product *q, Sample *list, int n) {
   for (int k = 0; k < n; k++) {
     list[k].want = sum_at(s, q, list[k].at);
@@ -256,9 +260,9 @@ static bool is_near(double got, double want, double size) {
   return fabs(got - want) <= 0.01 * (fabs(want) + fabs(size));
 }
 
-// Reports whether all samples exceed their sums by the same number. The samples
-// must have several different sums, because otherwise any output would satisfy
-// this.
+// Reports whether all samples exceed their sums by the same amount. The samples
+// must have several different sums, because any output satisfies this
+// otherwise.
 static bool is_shifted(const Sample *list, int n) {
   enum { LEAST = 3 };
   double shift = list[0].got - list[0].want.sum;
@@ -273,8 +277,9 @@ static bool is_shifted(const Sample *list, int n) {
   return different >= LEAST;
 }
 
-// Returns the extent of tiles if each sample has the sum of the element at
-// exchanged tile coordinates in the first two modes. Otherwise returns 0.
+// Returns the extent of tiles whose coordinates in the first two modes are
+// exchanged: each sample then has the sum of the element at the exchanged tile
+// coordinates. Returns 0 if there is no such extent.
 static int64_t swapped_tile(const Search *s, const Product *q,
                             const Sample *list, int n) {
   Sample other[SAMPLES];
@@ -324,9 +329,9 @@ static SimWrongSum describe(const SimProg *p, const Search *s,
   return w;
 }
 
-// Reports whether the output has the right sums in another order. If there is
-// one input, each sample must equal any of the sums. If there are two, it must
-// equal the sum at the opposite end of some modes.
+// Reports whether the output has the right sums in another order. With one
+// input, each sample must equal any of the sums. With two inputs, each sample
+// must equal the sum at the opposite end of some modes.
 static bool is_permuted(const Search *s, const Product *q, const Sample *list,
                         int n) {
   int64_t size = 1, at[MODES] = {0};
@@ -355,9 +360,9 @@ static bool is_permuted(const Search *s, const Product *q, const Sample *list,
   return found == (n < 32 ? (1u << n) - 1 : UINT32_MAX);
 }
 
-// Finds the possible sums, or with `copies` the possible copies, and chooses
-// samples. Returns the number of samples, 0 if no sum is possible, or -1 if all
-// samples agree with one possible sum.
+// Finds the possible sums (with `copies`, the possible copies) and chooses
+// samples of the output. Returns the number of samples, 0 if no sum is
+// possible, or -1 if all samples agree with one possible sum.
 static int find_products(Search *s, bool copies, Sample *list) {
   Product q = {0};
   s->sums.copies = copies;

@@ -28,7 +28,7 @@ blackwell.get_tmem_copy_properties = tcgen05.get_tmem_copy_properties
 ---------------------------------------------------------------------------
 
 --- Returns the kind of layout atom for make_smem_layout_atom: the one with the
--- widest swizzle that fits into the contiguous extent.
+-- widest swizzle whose span divides the contiguous extent.
 ---@param major_mode "K"|"MN"
 ---@param element_type cute.DType
 ---@param smem_shape_mn_k integer[] {M or N, K} of the tile

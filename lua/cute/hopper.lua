@@ -36,8 +36,8 @@ end
 hopper.make_smem_layout_atom = warpgroup.make_smem_layout_atom
 
 --- Returns the kind of layout atom for make_smem_layout_atom, such as
--- "K_SW128": the one with the widest swizzle that fits into the contiguous
--- extent.
+-- "K_SW128": the one with the widest swizzle whose span divides the
+-- contiguous extent.
 ---@param layout "row"|"col"
 ---@param element_type cute.DType
 ---@param major_mode_size integer number of elements of the contiguous mode

@@ -147,7 +147,7 @@ sign.with(structs.struct, {
               align = bytes}
     end)})
 
---- Makes a union: all fields begin at offset 0.
+--- Makes a union: all fields begin at 0.
 ---@param fields table[]
 function structs.union(fields) return build("union", fields, true) end
 
@@ -208,10 +208,10 @@ function Struct:at(bytes)
   end)
 end
 
---- Allocates a structure in the shared memory of a kernel. Returns pointers to
--- its fields, like `at`. Each field is a separate allocation, so that reports
--- name the field and count its elements. The fields of a union share one
--- allocation.
+--- Allocates a structure in the shared memory of a kernel.
+-- Returns pointers to its fields, like `at`. Each field is a separate
+-- allocation, so that reports name the field and count its elements. The fields
+-- of a union share one allocation.
 ---@param align? integer minimum alignment in bytes
 ---@return table
 function Struct:allocate(align)

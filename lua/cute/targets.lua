@@ -122,8 +122,8 @@ local function round_up(x, unit) return (x + unit - 1) // unit * unit end
 -- limits that determine `blocks`.
 ---@param sm integer
 ---@param block table {threads: integer, registers: integer?, shared: integer?,
--- barriers: integer?}: registers of a thread (nil if not known), bytes of
--- shared memory of a block
+-- barriers: integer?}; `registers` is per thread (nil if not known), `shared`
+-- the bytes of a block
 ---@return table
 function targets.occupancy(sm, block)
   local t = targets.limits(sm)

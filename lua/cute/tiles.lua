@@ -861,7 +861,6 @@ end
 --- Makes an object that stores accumulators to a tensor by TMA, through a ring
 -- of buffers. Call `store(acc, {m, n}, f)` for each tile, and `tail()` after
 -- the last one.
--- the last one.
 --
 --     local leave = tiles.epilogue {mma = mma, atom = atom, coords = mD,
 --                                   smem = sD}  -- (EM,EN,STAGES)

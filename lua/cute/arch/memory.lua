@@ -200,8 +200,8 @@ function memory.alloc_smem(dtype, n, alignment)
 end
 
 --- Allocates n elements of dynamic shared memory, and returns a pointer to
--- them. All shared memory of a kernel is dynamic. Accesses outside of this
--- allocation are reported, even within the kernel's shared memory.
+-- them. All shared memory of a kernel is dynamic. The simulator reports
+-- accesses outside of an allocation.
 ---@param dtype cute.DType
 ---@param alignment? integer bytes
 ---@param n? integer 1 if absent

@@ -58,7 +58,8 @@ end
 calls.any = false
 
 --- Returns the number of rows for which an operation chooses its kernel. This
--- is m, or another number of rows if a bundle uses one kernel for all sizes.
+-- is m, except in a bundle (kernels compiled in advance) that uses one kernel
+-- for all sizes.
 ---@param m integer
 ---@return integer
 function calls.typical(m) return m end

@@ -1,5 +1,5 @@
---- Computes the products of groups in one launch. The groups divide the rows of
--- A, such as among the experts of a mixture, or A is a list of products.
+--- Computes the products of groups in one launch. The rows of A belong to
+-- groups, such as the experts of a mixture; or A is a list of products.
 --
 -- Only the device knows how many rows each expert has. The host neither reads
 -- these numbers nor waits for them. Calls are cached like those of ops.gemm.

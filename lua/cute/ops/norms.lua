@@ -43,8 +43,8 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
--- In launches of up to FEW rows, the kernel starts the next launch early (PDL),
--- because the latency of such short launches matters.
+-- In launches of up to FEW rows, the kernel itself triggers the next launch
+-- (PDL), because the latency of such short launches matters.
 local FEW = 64
 
 local function forward(name, layer)

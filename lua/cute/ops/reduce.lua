@@ -165,8 +165,8 @@ end
 
 -- Returns the kernel for reductions whose vectors run along the reduced modes.
 local function along(p, o, vectors)
-  -- The number of elements of a row after its last vector. A thread loads one
-  -- of them.
+  -- The number of elements of a row after its last vector. Each is loaded by a
+  -- different thread.
   local rest = o.folded.extents[1] % o.width
   -- The number of threads for the vectors of a row. Each thread loads about two
   -- vectors.

@@ -115,9 +115,9 @@ local cross_entropy = rowwise.operation("ops.cross_entropy", {
     return p
   end})
 
---- Returns the loss of each row, log(sum(e^X)) - X[T], and log(sum(e^X)), both
--- in f32. If the target T is `ignore`, the loss is 0; if another T is not an
--- index of the row, the loss is NaN.
+--- Returns two results in f32: the loss of each row, log(sum(e^X)) - X[T], and
+-- log(sum(e^X)) itself. If the target T is `ignore`, the loss is 0; if another
+-- T is not an index of the row, the loss is NaN.
 ---@param X any (...,N)
 ---@param T any i32 or i64, one element for each row
 ---@param o? {ignore: integer?, out: any}

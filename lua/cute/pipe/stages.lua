@@ -638,8 +638,8 @@ function stages.PipelineTmaStore(opts)
                       TmaStore)
 end
 
---- Waits until the TMA store of the oldest buffer has read it, so that it can
--- be filled again.
+--- Waits until the TMA store of the oldest buffer has read the buffer, which
+-- can then be filled again.
 function TmaStore:producer_acquire() self.fence:wait() end
 
 --- Ends the group that contains the TMA stores since the last commit. These

@@ -171,8 +171,8 @@ local back, planned = problem.operation("ops.attention_backward", {
     return p
   end})
 
--- Returns the options of a call. The option block_mask is replaced by its
--- contents (block_mask.options), and gradients by a text (captured.positions).
+-- Returns the options of a call. Replaces the option block_mask by its contents
+-- (block_mask.options), and the option gradients by text (captured.positions).
 local function options_of(o, Q, K)
   o = block_mask.options(refuse, o, Q, K)
   if o and o.bits then

@@ -92,8 +92,8 @@ function captured.sinks(p, q, i, delta, padding)
     end}
 end
 
---- Adds steps (launches) to plan p that set the requested gradients to zeros.
--- They are the results from number 4 on.
+--- Adds steps (launches) to plan p that set the requested gradients, which are
+-- results 4 and later, to zeros.
 function captured.nothing(call, p)
   for i = 4, #p.results do problem.fill_result(call, p, i, 0) end
 end

@@ -30,7 +30,7 @@ end
 -- tostring returns the text. Reads plan.chosen: {name = the chosen kernel,
 -- hopper = Hopper's kernel, how, refused = why Hopper's kernel is not used,
 -- options, problem}.
----@param nothing string why there may be no kernel
+---@param nothing string the error message if no kernel is launched
 function explained.of(plan, call, nothing)
   local c = plan.chosen
   if not c then core.fail("bad-argument", nothing) end

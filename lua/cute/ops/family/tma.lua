@@ -122,8 +122,8 @@ function tma.extents(p, swap, unit)
   return high * p.batches, n, high
 end
 
---- A placeholder in a candidate's options, which the plan later replaces by the
--- epilogue function.
+--- Stands for the epilogue function in a candidate's options until the plan
+-- sets it.
 function tma.LATER() end
 
 --- Returns the ratio of the rows that tiles compute to the rows of the groups.

@@ -1,6 +1,7 @@
 --- Algorithms on whole tensors of a kernel, element by element and unrolled:
--- CuTe's fill, clear, axpby, transform, reduce. They work on registers, and on
--- shared and global memory with the widest possible accesses.
+-- CuTe's fill, clear, axpby, transform, reduce. They work on registers and on
+-- shared and global memory. They access memory with the widest possible
+-- accesses.
 local core = require "cute.core"
 local text = require "cute.tuple".pretty_str
 
@@ -28,9 +29,9 @@ local function check_sizes(what, ...)
   end
 end
 
--- Calls f(registers) with a register tensor in the shape of `out` for f to
--- fill, then stores the registers to `out` with the widest possible accesses.
--- If `out` itself is in registers, calls f(out).
+-- Calls f with a register tensor in the shape of `out`, which f fills. Then
+-- stores the registers to `out` with the widest possible accesses. If `out`
+-- itself is in registers, calls f(out).
 local function write(out, f)
   if out.memspace == "rmem" then return f(out) end
   local held = core.make_rmem_tensor(out.shape, out.dtype)
@@ -38,8 +39,8 @@ local function write(out, f)
   core.autovec_copy(held, out)
 end
 
--- Sets each element i of `out` to f(i), computed in registers first if `out` is
--- in memory.
+-- Sets each element i of `out` to f(i). If `out` is in memory, computes the
+-- elements in registers first.
 local function write_each(out, f)
   write(out, function(to)
     for i = 0, core.size(out) - 1 do
@@ -61,7 +62,8 @@ function algorithm.fill(t, x) t:fill(x) end
 ---@param t cute.Tensor
 function algorithm.clear(t) t:fill(0) end
 
--- Returns t, a tensor or vector, as a vector of values in the shape of `like`.
+-- Returns the elements of t, a tensor or vector, as a vector in the shape of
+-- `like`.
 local function values(t, like)
   local all = t:load()
   if text(t.shape) == text(like.shape) then return all end
@@ -70,8 +72,8 @@ local function values(t, like)
   return out:load()
 end
 
---- Computes y = alpha * x + beta * y in the common type of all operands,
--- rounded to y's type. If beta is 0, y is not read.
+--- Sets y = alpha * x + beta * y. Computes in the common type of all operands,
+-- and rounds to y's type. If beta is 0, does not read y.
 ---@param alpha number|cute.Value
 ---@param x cute.Tensor
 ---@param beta number|cute.Value
@@ -128,7 +130,7 @@ end
 --- Computes op(...op(op(init, t[0]), t[1])..., t[n - 1]), in order.
 ---@param t cute.Tensor
 ---@param init number|cute.Value
----@param op? fun(a, b): any addition when absent
+---@param op? fun(a, b): any addition if absent
 function algorithm.reduce(t, init, op)
   local xs = t:load()
   local acc = init

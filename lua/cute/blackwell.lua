@@ -27,12 +27,12 @@ blackwell.get_tmem_copy_properties = tcgen05.get_tmem_copy_properties
 -- Operands in shared memory
 ---------------------------------------------------------------------------
 
---- Returns the kind of a layout atom for make_smem_layout_atom: the widest
--- swizzle that the contiguous extent fills.
+--- Returns the kind of layout atom for make_smem_layout_atom: the one with the
+-- widest swizzle whose span divides the contiguous extent.
 ---@param major_mode "K"|"MN"
 ---@param element_type cute.DType
 ---@param smem_shape_mn_k integer[] {M or N, K} of the tile
----@return string kind "K_SW128", "MN_SW128_32B" ...
+---@return string kind such as "K_SW128" or "MN_SW128_32B"
 function blackwell.get_smem_layout_atom_ab(major_mode, element_type,
                                            smem_shape_mn_k)
   local bits = dtype_of(element_type).bits
@@ -50,8 +50,8 @@ local function is_k_major(tiled_mma, which)
   return (which == 1 and a or b) == "K"
 end
 
--- Returns the staged shared-memory layout of an operand whose partition has
--- this shape.
+-- Returns the shared-memory layout, with stages, of an operand whose partition
+-- has this shape.
 local function staged(shape, element_type, num_stages, k_major)
   local first = core.get(shape, 0)
   local extent = {}
@@ -82,14 +82,14 @@ end
 ---@param mma_tiler_mnk integer[]
 ---@param a_dtype cute.DType
 ---@param num_stages integer
----@param opts? {is_k_major: boolean} the MMA's major when absent
+---@param opts? {is_k_major: boolean} if absent, as in the MMA
 ---@return cute.Layout
 blackwell.make_smem_layout_a = operand(1, "A")
 
 --- Returns the layout of operand B of one CTA: ((MMA_N,MMA_K),N,K,stages).
 blackwell.make_smem_layout_b = operand(2, "B")
 
---- Returns the layout of a matrix C of one CTA that an epilogue reads:
+--- Returns the layout of one CTA's part of a matrix C that an epilogue reads:
 -- ((MMA_M,MMA_N),M,N,stages).
 ---@param tiled_mma cute.TiledMma
 ---@param mma_tiler_mnk integer[]
@@ -104,7 +104,8 @@ function blackwell.make_smem_layout_c(tiled_mma, mma_tiler_mnk, c_dtype,
   return staged(shape, c_dtype, num_stages, not is_m_major)
 end
 
--- Returns the extents of an epilogue tile, whose modes are integers or layouts.
+-- Returns the extents of an epilogue tile. The tile's modes are integers or
+-- layouts.
 local function tile_extents(epi_tile)
   return {core.size(epi_tile[1]), core.size(epi_tile[2])}
 end
@@ -125,7 +126,7 @@ local function contiguous(epi_tile)
   return list
 end
 
---- Returns the kind of a layout atom for an epilogue's tile of C or D.
+--- Returns the kind of layout atom for an epilogue's tile of C or D.
 ---@param layout "row"|"col"
 ---@param element_type cute.DType
 ---@param epi_tile table {M, N}: integers or layouts
@@ -158,7 +159,7 @@ end
 local SMALL = {e4m3 = true, e5m2 = true, e3m2 = true, e2m3 = true,
                e2m1 = true}
 
---- Makes an MMA for these types with the K of one instruction.
+--- Makes an MMA for these types. K is that of one instruction.
 ---@param a_dtype cute.DType
 ---@param b_dtype cute.DType
 ---@param a_leading_mode "K"|"MN"
@@ -166,7 +167,7 @@ local SMALL = {e4m3 = true, e5m2 = true, e3m2 = true, e2m3 = true,
 ---@param acc_dtype cute.DType
 ---@param cta_group integer from tcgen05.CtaGroup
 ---@param mma_tiler_mn integer[] {M, N} of the instruction
----@param a_source? string from tcgen05.OperandSource, SMEM when absent
+---@param a_source? string from tcgen05.OperandSource, SMEM if absent
 ---@return cute.TiledMma
 function blackwell.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
     b_leading_mode, acc_dtype, cta_group, mma_tiler_mn, a_source)
@@ -189,9 +190,10 @@ function blackwell.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
   return core.make_tiled_mma(atom)
 end
 
---- Makes an MMA with scale factors and f32 accumulators. Operands that are both
--- e2m1 are packed, and K is 64. Other operands of 8, 6 and 4 bits have a byte
--- for each element, K is 32, and 32 elements share a scale factor of ue8m0.
+--- Makes an MMA with scale factors and f32 accumulators. If both operands are
+-- e2m1, they are packed, and K is 64. Otherwise operands of 8, 6 and 4 bits
+-- occupy a byte for each element, K is 32, and 32 elements share a scale factor
+-- of ue8m0.
 ---@param a_dtype cute.DType
 ---@param b_dtype cute.DType
 ---@param a_leading_mode "K"|"MN"
@@ -236,7 +238,7 @@ function blackwell.make_blockscaled_trivial_tiled_mma(a_dtype, b_dtype,
 end
 
 --- Makes an MMA of packed e2m1 with scale factors and K = 96, for Blackwell
--- Ultra (sm_103a). Only its layouts are described: cute.gemm rejects it.
+-- Ultra (sm_103a). The MMA only describes layouts: cute.gemm rejects it.
 ---@param sf_dtype cute.DType ue8m0; for 16 elements also e4m3
 ---@param sf_vec_size integer elements that share a scale factor: 32 or 16
 ---@param cta_group integer from tcgen05.CtaGroup
@@ -275,10 +277,11 @@ end
 -- Scale factors
 ---------------------------------------------------------------------------
 
---- The smallest tile of scale factors: 128 rows, with 4 blocks of K each, in
--- 512 contiguous bytes. Its fields are sf_vec_size, major_mode and layout.
+--- Returns the smallest tile of scale factors: 128 rows with 4 blocks of K
+-- each, in 512 contiguous bytes. Its fields are sf_vec_size, major_mode and
+-- layout.
 ---@param sf_vec_size integer elements that share a scale factor
----@param major_mode? "K"|"MN" K when absent; MN exchanges the modes
+---@param major_mode? "K"|"MN" K if absent; MN exchanges the modes
 ---@return table
 function blackwell.BlockScaledBasicChunk(sf_vec_size, major_mode)
   local rows = core.make_layout({32, 4}, {16, 4})
@@ -293,9 +296,9 @@ local function chunk(sf_vec_size)
   return blackwell.BlockScaledBasicChunk(sf_vec_size).layout
 end
 
---- Returns the layout of the scale factors of an operand in global memory:
+--- Returns the layout of an operand's scale factors in global memory:
 -- ((32,4),rows), ((elements,4),blocks), batch. Rows and blocks are rounded up
--- to whole chunks.
+-- to whole chunks (see BlockScaledBasicChunk).
 ---@param shape table (M or N, K, L) of the operand
 ---@param sf_vec_size integer elements that share a scale factor
 ---@return cute.Layout
@@ -305,8 +308,8 @@ function blackwell.tile_atom_to_shape_SF(shape, sf_vec_size)
   return core.tile_to_shape(chunk(sf_vec_size), whole, {2, 1, 3})
 end
 
--- Returns the shared-memory layout of scale factors for a tile of `rows` rows.
--- `times` instructions together cover these rows.
+-- Returns the shared-memory layout of scale factors for a tile of `rows` rows,
+-- which `times` instructions together cover.
 local function scale_layout(tiled_mma, rows, times, k, sf_vec_size, stages)
   local along_k = k // tiled_mma.shape_mnk[3]
   local tile = core.tile_to_shape(chunk(sf_vec_size), {rows, k}, {2, 1})
@@ -317,8 +320,8 @@ local function scale_layout(tiled_mma, rows, times, k, sf_vec_size, stages)
                                          core.cosize(core.filter_zeros(l))))
 end
 
---- Returns the layout of A's scale factors of one CTA in shared memory:
--- (((128 rows,rows),(block,blocks)),M,K,stages).
+--- Returns the layout of one CTA's scale factors of A in shared memory: (((128
+-- rows,rows),(block,blocks)),M,K,stages).
 ---@param tiled_mma cute.TiledMma
 ---@param mma_tiler_mnk integer[]
 ---@param sf_vec_size integer
@@ -340,8 +343,8 @@ function blackwell.make_smem_layout_sfb(tiled_mma, mma_tiler_mnk, sf_vec_size,
     n // tiled_mma.shape_mnk[2], mma_tiler_mnk[3], sf_vec_size, num_stages)
 end
 
--- Returns the layout (V,MN,K) of scale factors in tensor memory, for the given
--- layout in shared memory.
+-- Returns the layout (V,MN,K) of scale factors in tensor memory. smem_layout is
+-- their layout in shared memory.
 local function tmem_scales(_, _, sf_vec_size, smem_layout)
   local v = core.get(smem_layout, 0)
   local rows = core.size(core.get(v, 0))
@@ -354,7 +357,8 @@ end
 ---@param tiled_mma cute.TiledMma
 ---@param mma_tiler_mnk integer[]
 ---@param sf_vec_size integer
----@param smem_layout cute.Layout of make_smem_layout_sfa, without its stages
+---@param smem_layout cute.Layout the result of make_smem_layout_sfa, without
+-- its stages
 ---@return cute.Layout
 blackwell.make_tmem_layout_sfa = tmem_scales
 --- Returns the layout of B's scale factors in tensor memory.
@@ -377,8 +381,8 @@ end
 
 --- Returns the number of columns to allocate for tensors in tensor memory.
 ---@param tmem_tensors cute.Tensor|cute.Tensor[]
----@param rounding? boolean whether to round up to a power of two of at least
--- 32, as an allocation needs; true when absent
+---@param rounding? boolean true (the default) rounds up to a power of two of at
+-- least 32, as an allocation needs
 ---@return integer
 function blackwell.get_num_tmem_alloc_cols(tmem_tensors, rounding)
   local list = core.typename(tmem_tensors) == "tensor" and {tmem_tensors}
@@ -400,9 +404,9 @@ function blackwell.get_num_tmem_alloc_cols(tmem_tensors, rounding)
 end
 
 --- Returns the number of columns of tensor memory that the accumulators of one
--- stage take in each CTA.
----@param cta_tile_m integer rows of a CTA
----@param cta_tile_n integer columns of the tile
+-- stage occupy in each CTA.
+---@param cta_tile_m integer number of rows of a CTA
+---@param cta_tile_n integer number of columns of the tile
 ---@param use_2cta boolean whether a pair of CTAs executes an MMA
 ---@param mma_n integer N of an instruction
 ---@param transform_a_source_is_tmem boolean whether A is in tensor memory
@@ -419,8 +423,8 @@ end
 -- Epilogue
 ---------------------------------------------------------------------------
 
--- Returns the smallest N of an epilogue tile that TMA can store with this many
--- warps along N. `bits` is the width of an element.
+-- Returns the smallest N of an epilogue tile that TMA can store if this many
+-- warps divide N. `bits` is the width of an element.
 local function least_n(bits, m_major, warps)
   if m_major then return 8 * warps end
   return (bits == 6 and 128 or 128 // bits) * warps
@@ -434,8 +438,8 @@ end
 ---@param use_2cta boolean
 ---@param elem_width_d integer bits of an element of D
 ---@param elem_width_c? integer bits of an element of a source C
----@param d_is_m_major? boolean true when absent
----@param c_is_m_major? boolean true when absent
+---@param d_is_m_major? boolean true if absent
+---@param c_is_m_major? boolean true if absent
 ---@return integer m, integer n
 function blackwell.compute_epilogue_tile_size(cta_tile_m, cta_tile_n, use_2cta,
     elem_width_d, elem_width_c, d_is_m_major, c_is_m_major)
@@ -462,13 +466,13 @@ function blackwell.compute_epilogue_tile_size(cta_tile_m, cta_tile_n, use_2cta,
 end
 
 --- Returns the tile that an epilogue processes at once, as a tiler {M, N} of
--- layouts. If the warps divide N among them, the tile's columns are not
+-- layouts. If the warps divide N among them, the columns of this tile are not
 -- contiguous in the CTA's tile.
 ---@param cta_tile_shape integer[] {M, N, ...}
 ---@param use_2cta_instrs boolean
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType
----@param opts? {layout_c: string, elem_ty_c: cute.DType} the source C
+---@param opts? {layout_c: string, elem_ty_c: cute.DType} describes the source C
 ---@return table tiler
 function blackwell.compute_epilogue_tile_shape(cta_tile_shape, use_2cta_instrs,
     layout_d, elem_ty_d, opts)
@@ -496,8 +500,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the shape of the load from tensor memory (lanes and bits) for a warp
--- that has `lanes` lanes of an epilogue's tile, or nil if no load fits. acc, d:
--- bits of an accumulator and of an element of D.
+-- with `lanes` lanes of an epilogue's tile, or nil if no load fits. acc and d
+-- are the bits of an accumulator and of an element of D.
 local function load_shape(lanes, acc, d, m_major)
   if acc == 16 and d == 16 then
     if lanes == 32 and not m_major then return 32, 32 end
@@ -516,9 +520,9 @@ local function load_shape(lanes, acc, d, m_major)
   end
 end
 
---- Returns the copy from tensor memory to registers for an epilogue's tile,
--- with the most repetitions that divide its columns. Accumulators of 16 bits
--- are packed, two in a register.
+--- Returns the copy atom from tensor memory to registers for an epilogue's
+-- tile. It has the largest number of repetitions that divides the tile's
+-- columns. Accumulators of 16 bits are packed, two in a register.
 ---@param cta_tile_shape integer[] {M, N, ...} of one CTA
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType
@@ -558,13 +562,14 @@ function blackwell.get_tmem_load_op(cta_tile_shape, layout_d, elem_ty_d,
 end
 
 -- Returns how many 8x8 matrices one stmatrix stores, at most 4. `per` is the
--- number of matrices for each repetition of the load.
+-- number of matrices for each repetition of the load from tensor memory.
 local function matrices(per, repetitions)
   return math.min(4, per * repetitions)
 end
 
---- Returns the copy from registers to shared memory for values that a copy
--- loaded from tensor memory: stmatrix if its threads have the right values.
+--- Returns the copy atom from registers to shared memory for values that
+-- another copy loaded from tensor memory. It is stmatrix if the threads have
+-- the right values for it.
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType
 ---@param elem_ty_acc cute.DType
@@ -593,8 +598,8 @@ function blackwell.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc,
   return core.make_copy_atom(name, to)
 end
 
---- Returns the copy from registers to shared memory for accumulators of
--- mma.sync on sm_120: stmatrix of two matrices for types of 16 bits.
+--- Returns the copy atom from registers to shared memory for accumulators of
+-- mma.sync on sm_120. It is stmatrix of two matrices for 16-bit types.
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType
 ---@param elem_ty_acc cute.DType
@@ -612,9 +617,9 @@ end
 -- Checks
 ---------------------------------------------------------------------------
 
---- Raises an error if the target has no tcgen05.mma of i8 and u8: sm_107.
+--- Raises an error if the target has no tcgen05.mma of i8 and u8, as sm_107.
 ---@param ab_dtype cute.DType
----@param target_arch string "sm_100a"
+---@param target_arch string such as "sm_100a"
 function blackwell.check_int8_mma_arch(ab_dtype, target_arch)
   local name = tostring(dtype_of(ab_dtype))
   if (name == "i8" or name == "u8") and target_arch:find "^%s*[sS]?[mM]?_?107"
@@ -657,11 +662,11 @@ end
 ---@param k integer
 ---@param a_dtype cute.DType
 ---@param b_dtype cute.DType
----@param d_dtype? cute.DType nil: D is not checked
+---@param d_dtype? cute.DType if nil, D is not checked
 ---@param a_major "m"|"k" the contiguous mode
 ---@param b_major "n"|"k"
 ---@param d_major? "m"|"n"
----@param output_tensor_name? string "D" when absent
+---@param output_tensor_name? string "D" if absent
 function blackwell.check_gemm_tma_alignment(m, n, k, a_dtype, b_dtype, d_dtype,
     a_major, b_major, d_major, output_tensor_name)
   local size = {m = m, n = n, k = k}
@@ -681,10 +686,11 @@ function blackwell.check_gemm_tma_alignment(m, n, k, a_dtype, b_dtype, d_dtype,
   end
 end
 
---- Returns the permutation of a tiled mma.sync with scale factors on sm_120.
+--- Returns the permutation for a tiled mma.sync with scale factors on sm_120.
 ---@param tile_shape_mnk integer[]
 ---@param sf_vec_size integer 16 or 32
----@param use_mxf8f6f4 boolean whether operands have bytes, so K is 32, not 64
+---@param use_mxf8f6f4 boolean true if operands occupy a byte per element, so
+-- that K is 32, not 64
 ---@return table {M, layout of N, K} for cute.make_tiled_mma
 function blackwell.get_permutation_mnk(tile_shape_mnk, sf_vec_size,
                                        use_mxf8f6f4)

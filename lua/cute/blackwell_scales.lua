@@ -1,9 +1,9 @@
---- Partitions of scale factors of mma.sync on sm_120, functions of
--- cute.utils.blackwell_helpers.
+--- Functions of cute.utils.blackwell_helpers that divide the scale factors of
+-- mma.sync on sm_120 among threads.
 --
 -- A tensor of scale factors has the modes (M,K) or (N,K) of its operand.
 -- Strides of 0 along K repeat the factor of a block. The lanes of a warp divide
--- the rows of an atom, and a lane's values are the factors of its row.
+-- the rows of an MMA atom, and a lane holds the factors of its row.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -11,9 +11,9 @@ local scales = {}
 
 local _ = core._
 
--- The layouts of scale factors for operands A and B. mode: the index of M or N
--- in the MMA's shape. lanes: the layout from a lane to its row in an atom. thr:
--- the index of M or N among the modes of thr_layout_vmnk.
+-- The layouts of scale factors for operands A and B. `mode` is the index of M
+-- or N in the MMA's shape. `lanes` is the layout from a lane to its row in an
+-- atom. `thr` is the index of M or N among the modes of thr_layout_vmnk.
 local OPERAND = {
   A = {mode = 1, thr = 1, lanes = {{2, 2, 8}, {8, 0, 1}}},
   B = {mode = 2, thr = 2, lanes = {{4, 8}, {0, 1}}},
@@ -27,7 +27,7 @@ local function atom_layout(op, o, mma)
       .. "64, not %s"):format(op, core.show(k)))
   end
   -- For K = 32 there is one block. The mode of K still has a second part, of
-  -- extent 1, so that it has as many parts as for K = 64.
+  -- extent 1, so that it has the same number of parts as for K = 64.
   local values = k == 32 and core.make_layout({k, 1}, {rows, 0})
     or core.make_layout(k, rows)
   return core.make_layout(core.make_layout(table.unpack(o.lanes)), values)
@@ -41,8 +41,8 @@ local function tile_of(mma, mode)
   return mma.shape_mnk[mode] * core.size(mma.thr_layout_vmnk, mode)
 end
 
--- Divides a layout of scale factors (rows,K) among threads and their values:
--- ((lanes,(warps,warps of K)),(values,(rest,rest of K))).
+-- Divides a layout of scale factors (rows,K) among threads and their values.
+-- The result is ((lanes,(warps,warps of K)),(values,(rest,rest of K))).
 local function divided(op, o, layout, mma)
   local tiles = core.logical_divide(layout, {tile_of(mma, o.mode),
                                              tile_of(mma, 3)})
@@ -73,17 +73,17 @@ local function thrfrg(letter)
   end
 end
 
---- Divides the scale factors of A among threads:
--- ((lanes,(warps of M,warps of K)),(values,(rest of M,rest of K))).
+--- Divides the scale factors of A among threads. The result is ((lanes,(warps
+-- of M,warps of K)),(values,(rest of M,rest of K))).
 ---@param sfa_tensor cute.Tensor|cute.Layout (M,K)
 ---@param tiled_mma cute.TiledMma of an atom with scale factors
----@return cute.Tensor|cute.Layout as the first argument
+---@return cute.Tensor|cute.Layout a tensor or layout, as the first argument
 scales.thrfrg_SFA = thrfrg "A"
 
 --- Divides the scale factors of B among threads, like thrfrg_SFA.
 scales.thrfrg_SFB = thrfrg "B"
 
--- Returns a thread's part of the factors: (values,rest modes...).
+-- Returns a thread's part of the scale factors: (values,rest modes...).
 local function part_of(letter, tensor, mma, tidx)
   local o = OPERAND[letter]
   local all = core.make_tensor(tensor.iterator,
@@ -114,8 +114,8 @@ function scales.partition_fragment_SFB(sfb_tensor, thr_mma, tidx)
     part_of("B", sfb_tensor, thr_mma, tidx), 1, 3))
 end
 
--- Returns the function get_layoutSFA_TV for letter "A", get_layoutSFB_TV for
--- "B". That function returns the layout of the scale factors from
+-- Returns the function get_layoutSFA_TV (letter "A") or get_layoutSFB_TV
+-- (letter "B"). That function returns the layout of the scale factors from
 -- (thread,value) to the tile of the MMA.
 local function tv_layout(letter)
   local op, o = "get_layoutSF" .. letter .. "_TV", OPERAND[letter]

@@ -1,5 +1,5 @@
---- Functions of cute.utils.blackwell_helpers for the element types and layouts
--- of sparse operands of tcgen05.mma (sm_100a and its family).
+--- Functions of cute.utils.blackwell_helpers for element types and layouts of
+-- the sparse operands of tcgen05.mma (sm_100a and its family).
 --
 -- Sparse operand A stores 2 of every 4 elements along K; for tf32, 1 of every
 -- 2. All layouts count the elements of the dense A, so `sparsity` neighbouring
@@ -37,7 +37,7 @@ local PER_BYTE = {e2m1 = 16, f16 = 8, bf16 = 8, i8 = 8, u8 = 8, e4m3 = 8,
                   e5m2 = 8, tf32 = 4, f32 = 4}
 
 --- Returns the element type of a sparse A. The stored elements are those of A,
--- or bytes of two e2m1.
+-- or bytes that hold two e2m1.
 ---@param a_raw_dtype cute.DType
 ---@return cute.SparseElemType
 function sparse.make_sparse_a_dtype(a_raw_dtype)
@@ -68,13 +68,13 @@ local function dense_shape(tiled_mma, m, k)
           core.get(shape, 1), core.get(shape, 2)}
 end
 
---- Returns the layout of a sparse A of one CTA in shared memory:
+--- Returns the shared-memory layout of one CTA's part of a sparse A:
 -- ((MMA_M,MMA_K),M,K,stages).
 ---@param tiled_mma cute.TiledMma sparse
 ---@param mma_tiler_mnk integer[] K counts elements of the dense A
 ---@param a_raw_dtype cute.DType
 ---@param num_stages integer
----@param sparsity? integer 2 when absent
+---@param sparsity? integer 2 if absent
 ---@return cute.Layout
 function sparse.make_sparse_smem_layout_a(tiled_mma, mma_tiler_mnk, a_raw_dtype,
                                           num_stages, sparsity)
@@ -98,8 +98,8 @@ end
 -- Metadata
 ---------------------------------------------------------------------------
 
--- The smallest tile of metadata, (rows,K), by the kind of A's type in KIND
--- below.
+-- The smallest tiles of metadata, (rows,K). KIND below maps A's type to one of
+-- these names.
 local E = {
   e2m1 = "(128,256):(256,1)",
   byte = "(128,128):(128,1)",
@@ -139,9 +139,9 @@ function sparse.make_sparse_gmem_layout_e(problem_shape_mnkl, a_raw_dtype)
     core.make_layout(l, m * k))
 end
 
---- Returns the layout of metadata of one CTA in shared memory:
--- ((MMA_M,MMA_K),M,K,stages). Its rows and elements of K are rounded up to
--- whole tiles of make_tensor_e_atom_layout, so M is 2 for an MMA of 64 rows.
+--- Returns the shared-memory layout of one CTA's metadata:
+-- ((MMA_M,MMA_K),M,K,stages). Rounds the rows and the elements of K up to whole
+-- tiles of make_tensor_e_atom_layout, so M is 2 for an MMA of 64 rows.
 ---@param tiled_mma cute.TiledMma sparse
 ---@param mma_tiler_e_mnk integer[]
 ---@param a_raw_dtype cute.DType
@@ -161,13 +161,13 @@ function sparse.make_sparse_smem_layout_e(tiled_mma, mma_tiler_e_mnk,
     {first, times[1], times[2], num_stages}, {1, 2, 3})
 end
 
---- Returns the layout of metadata of one CTA in tensor memory. An offset counts
+--- Returns the layout of one CTA's metadata in tensor memory. An offset counts
 -- elements of the dense A. Each element has 2 bits of metadata for tf32, half a
 -- bit for e2m1, and 1 bit for other types. The layouts are those of CuTe C++.
 -- The Python DSL 4.8.1 fails for tf32. For e2m1, the lanes of the DSL's layout
 -- are 2^21 elements apart, which is half a lane; here the lanes are 2^22
 -- elements apart.
----@param tmem_shape table ((128,MMA_K),M,K...) of A's partition
+---@param tmem_shape table the shape ((128,MMA_K),M,K...) of A's partition
 ---@param a_raw_dtype cute.DType
 ---@return cute.Layout
 function sparse.make_sparse_tmem_layout_e(tmem_shape, a_raw_dtype)

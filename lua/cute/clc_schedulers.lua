@@ -1,7 +1,7 @@
 --- cute.utils: tile schedulers that use cluster launch control (sm_100a). The
 -- launch has a cluster for each tile of a result. A running cluster repeatedly
--- cancels a cluster that has not started, and computes the tile of the canceled
--- cluster.
+-- cancels a cluster that has not started, and computes the canceled cluster's
+-- tile.
 --
 --     local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(
 --       {tiles_m, tiles_n, 1}, {2, 1, 1})
@@ -27,11 +27,11 @@ local schedule = {}
 local Params = {__constants = {cluster_shape = true}}
 Params.__index = Params
 
---- Makes the parameters of a scheduler from the number of tiles of the result
--- along M, N and L (batches), and the number of blocks of a cluster along M and
--- N (K: 1).
+--- Makes the parameters of a scheduler. Arguments are the number of tiles of
+-- the result along M, N and L (batches), and the number of blocks of a cluster
+-- along M and N (1 along K).
 ---@param problem_shape_ntile_mnl any[] integers, or values of the kernel
----@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
+---@param cluster_shape_mnk? integer[] {1, 1, 1} if absent
 function schedule.ClcDynamicPersistentTileSchedulerParams(
     problem_shape_ntile_mnl, cluster_shape_mnk)
   local p = static.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
@@ -53,12 +53,12 @@ Clc.__index = Clc
 
 --- Makes a scheduler of this block's tiles: first the block's own tile, then
 -- the tiles of canceled clusters. block_idx and grid_dim are three numbers
--- each; their defaults are the indices and extents of the launch.
+-- each; by default, the block's index and the grid's extents.
 ---@param params table from ClcDynamicPersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
----@param clc_response_ptr table 16 bytes of shared memory for each answer in
--- flight, aligned to 16: an i32 pointer
+---@param clc_response_ptr table an i32 pointer to shared memory, aligned to 16
+-- bytes: 16 bytes for each response that can be pending
 function schedule.ClcDynamicPersistentTileScheduler(params, block_idx, grid_dim,
                                                     clc_response_ptr)
   if clc_response_ptr.element_type ~= core.i32
@@ -75,8 +75,8 @@ function schedule.ClcDynamicPersistentTileScheduler(params, block_idx, grid_dim,
     num_tiles_executed = 0}, Clc)
 end
 
---- Returns the tile with the index of this block: tile_idx = {m, n, l}, and
--- is_valid_tile, which is true.
+--- Returns the tile with the index of this block. Its fields are tile_idx = {m,
+-- n, l}, and is_valid_tile, which is true.
 function Clc:initial_work_tile_info()
   local x, y, z = table.unpack(self.first)
   return static.WorkTileInfo({x, y, z}, true)
@@ -84,9 +84,9 @@ end
 
 --- Decodes the response to a cancellation request. Returns the tile that this
 -- block computes next, with the fields tile_idx = {m, n, l} and is_valid_tile.
--- The thread must have waited for the response. A later request may overwrite
--- the response once the thread has released its stage.
----@param result_addr table the address that the request named
+-- The thread must have waited for the response. Once it has released the
+-- response's stage, a later request may overwrite the response.
+---@param result_addr table the address that was passed to the request
 function Clc:work_tile_info_from_clc_response(result_addr)
   local x, y, z, valid = arch.clc_response(result_addr)
   local shape, id = self.params.cluster_shape, self.cta_id_in_cluster
@@ -103,16 +103,16 @@ local function place(self, index)
 end
 
 --- Returns the tile that the response in stage `index` assigns to this block.
----@param index? any number of the stage, 0 when absent
+---@param index? any number of the stage, 0 if absent
 function Clc:get_current_work(index)
   return self:work_tile_info_from_clc_response(place(self, index))
 end
 
 --- Requests another tile: cancels a cluster that has not started. One thread of
 -- the cluster's first block calls this.
----@param mbarrier_addr table that of the stage, which expects 16 bytes in each
--- block of the cluster
----@param index? any number of the stage, 0 when absent
+---@param mbarrier_addr table the stage's mbarrier, which expects 16 bytes in
+-- each block of the cluster
+---@param index? any number of the stage, 0 if absent
 function Clc:advance_to_next_work(mbarrier_addr, index)
   arch.issue_clc_query(mbarrier_addr, place(self, index))
   self.num_tiles_executed = self.num_tiles_executed + 1

@@ -1,6 +1,6 @@
 --- The part of the library libcutelua (core/library) that is written in Lua. It
 -- loads scripts, finds their kernels and functions, and calls them. The library
--- calls this chunk with a table of C functions and gets the functions of
+-- calls this chunk with a table of C functions, and receives the functions of
 -- `embedding`.
 local host = ...
 local core = require "cute.core"
@@ -11,14 +11,14 @@ local source = require "cute.lang.source"
 
 local embedding = {}
 
--- Functions of Lua's libraries are kept here, so that a script that replaces
--- them does not affect this module.
+-- Local copies of Lua's functions: a script that replaces the globals does not
+-- affect this module.
 local getmetatable, load = getmetatable, load
 local is_kernel, source_of = scripts.is_kernel, scripts.source
 local pack, unpack, rawget, type = table.pack, table.unpack, rawget, type
 
--- Sends what scripts and cutelua print to the application. (untrusted.lua does
--- this in untrusted states.)
+-- Sends what scripts and cutelua print to the application. In states for
+-- untrusted scripts, untrusted.lua does this instead.
 if host.emit and not host.globals then
   local emit = host.emit
   local out = host.stream(emit, 1)
@@ -28,8 +28,8 @@ if host.emit and not host.globals then
   rawset(_G, "print", host.printer(emit))
 end
 
--- Returns the globals of a new script of a trusted state: a copy of the
--- state's globals.
+-- Returns the globals for a new script: a copy of the state's globals. Used
+-- only in trusted states.
 local function own_globals()
   local env = {}
   for name, v in pairs(_G) do env[name] = v end
@@ -37,12 +37,13 @@ local function own_globals()
   return env
 end
 
--- Marks the tables that cutelua_load_file and cutelua_load_text return.
+-- The metatable of the objects that cutelua_load_file and cutelua_load_text
+-- return.
 local Script = {}
 
---- Runs a script. Returns an object for embedding.find.
+--- Runs a script. Returns an object to pass to embedding.find.
 ---@param text string
----@param chunk string the chunk's name, with "@" or "="
+---@param chunk string the chunk's name, which begins with "@" or "="
 function embedding.load(text, chunk)
   text = source_of(text, chunk)
   local env = (host.globals or own_globals)()
@@ -75,7 +76,7 @@ function embedding.find(script, name)
       :format(name, type(found)))
 end
 
---- Returns a tensor on a buffer, from element `offset` on.
+--- Returns a tensor that views a buffer, beginning with element `offset`.
 function embedding.tensor(buffer, offset, shape, stride)
   local all = core.make_tensor(buffer, core.make_layout(buffer.count))
   if offset > 0 then all = core.domain_offset(offset, all) end
@@ -146,13 +147,13 @@ function embedding.op(name, places, n, ...)
   return deliver(places, n, pack(ops[name](...)))
 end
 
--- Streams of the application by GPU and handle. They are kept open because
+-- Streams of the application, by GPU and handle. They stay open, because
 -- closing a stream waits for its GPU.
 local streams = {}
 
---- Returns the stream object for a CUstream of the driver on a GPU.
+--- Returns the stream object for a driver's stream (CUstream) on a GPU.
 ---@param handle userdata the driver's handle
----@param name? string "gpu", "gpu:1"; nil: the first GPU
+---@param name? string such as "gpu" or "gpu:1"; nil for the first GPU
 function embedding.stream(handle, name)
   local d, why = devices.device(name or "gpu")
   if not d then report.raise(why) end

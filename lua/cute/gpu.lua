@@ -13,8 +13,8 @@
 --
 -- Functions that request something (a GPU, a buffer) return nil and a message
 -- if it is not available. Functions that use the GPU (launch, launch_n, copies,
--- memset, sync, record) raise an error if the driver reports one; the message
--- names the kernels that may be at fault.
+-- memset, sync, record) raise an error if the driver reports one. The error's
+-- message names the kernels that may be at fault.
 -- @module cute.gpu
 
 local sign = require "cute.lang.signature"
@@ -39,7 +39,7 @@ function gpu.open(ordinal)
   return core.gpu_open(ordinal)
 end
 
---- Reports whether a GPU can be used; if not, also returns why.
+--- Reports whether a GPU can be used. If not, also returns the reason.
 ---@param ordinal integer|nil
 ---@return boolean
 ---@return string|nil reason
@@ -49,8 +49,8 @@ function gpu.available(ordinal)
   return true
 end
 
---- Returns a table of the GPU's properties: name, arch ("sm_90a"), sms, memory,
--- smem, l2, cuda (the driver's version).
+--- Returns a table of the GPU's properties: name, arch (such as "sm_90a"), sms
+-- (number of multiprocessors), memory, smem, l2, cuda (the driver's version).
 ---@param ordinal integer|nil
 ---@return table|nil
 ---@return string|nil reason
@@ -79,7 +79,7 @@ function gpu.trim(ordinal)
   return ask(ordinal, "trim")
 end
 
--- Results of gpu.clusters for each GPU, by cluster size.
+-- Cached results of gpu.clusters: clusters[GPU number][cluster size].
 local clusters = {}
 
 local function ask_clusters(dev, size)
@@ -99,7 +99,7 @@ end
 
 --- Returns the number of clusters that a GPU runs at once if each
 -- multiprocessor has one block. The driver's answer is cached.
----@param size integer blocks in a cluster
+---@param size integer number of blocks of a cluster
 ---@param ordinal integer|nil
 ---@return integer|nil
 ---@return string|nil reason

@@ -1,10 +1,11 @@
---- cute.utils, tile schedulers for grouped GEMMs: several problems in one
--- launch, whose extents the kernel reads from memory.
+--- cute.utils: tile schedulers for grouped GEMMs, which compute several
+-- problems in one launch. The kernel reads the problems' extents from memory.
 --
 -- StaticPersistentGroupTileScheduler handles groups with different extents. A
 -- tensor (G,4) of i32 holds M, N, K and L = 1 of each group. The tile positions
--- of all groups are numbered consecutively. If C clusters run, each takes every
--- C-th position and finds the position's group and tile:
+-- of all groups are numbered consecutively. If C clusters run, each cluster
+-- computes every C-th position. It searches for the group and the tile of the
+-- position:
 --
 --     local params = utils.PersistentTileSchedulerParams(
 --       {CM, CN, clusters_of_all_groups}, {CM, CN, 1})
@@ -18,11 +19,12 @@
 --
 -- contiguous_group_search handles groups that are consecutive along one mode.
 -- An array of offsets, `cumsum`, holds where each group begins. The host does
--- not know these offsets, and so not the number of tiles. Use it with
--- StaticPersistentRuntimeTileScheduler, which always has a next position.
+-- not know these offsets, so it does not know the number of tiles. Use this
+-- search with StaticPersistentRuntimeTileScheduler, whose positions have no
+-- end.
 --
--- A search continues where the previous one ended, so positions must be
--- requested in rising order. Each thread does the whole search.
+-- A search continues where the previous search ended, so request positions in
+-- rising order. Each thread does the whole search.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -52,14 +54,14 @@ end
 local Runtime = {}
 Runtime.__index = Runtime
 
---- Makes a scheduler of clusters over a plane of tiles: each of the grid_dim[3]
--- clusters takes every grid_dim[3]-th position. Positions run along the plane's
--- inner mode, whose extent is known. The other mode has no end, so there is
--- always a next position: the kernel has to detect that no work is left.
+--- Makes a scheduler over a plane of tiles. Each of the grid_dim[3] clusters
+-- visits every grid_dim[3]-th position. Positions run along the plane's inner
+-- mode, whose extent is known. The other mode has no end, so there is always a
+-- next position: the kernel must detect that no work is left.
 ---@param params table from PersistentTileSchedulerParams
----@param block_idx? any[] that of the launch when absent
+---@param block_idx? any[] this block's index if absent
 ---@param grid_dim? any[]
----@param inner_mode? integer 0 (M) or 1 (N), 1 when absent
+---@param inner_mode? integer 0 (M) or 1 (N), 1 if absent
 function grouped.StaticPersistentRuntimeTileScheduler(params, block_idx,
                                                       grid_dim, inner_mode)
   inner_mode = inner_mode or 1
@@ -75,8 +77,8 @@ function grouped.StaticPersistentRuntimeTileScheduler(params, block_idx,
     current_work_linear_idx = block_idx[3], num_tiles_executed = 0}, Runtime)
 end
 
---- Returns the current position as a WorkTileInfo: tile_idx = {m, n, 0} in
--- clusters, and is_valid_tile, which is always true.
+--- Returns the current position as a WorkTileInfo. Its fields are tile_idx =
+-- {m, n, 0}, counted in clusters, and is_valid_tile, which is always true.
 function Runtime:get_current_work()
   local inner = self.params.clusters[self.inner_mode + 1]
   local i = self.current_work_linear_idx
@@ -99,15 +101,15 @@ function Runtime:advance_to_next_work(advance_count)
 end
 
 ---------------------------------------------------------------------------
--- Groups with extents of their own
+-- Groups with different extents
 ---------------------------------------------------------------------------
 
 local State = {}
 State.__index = State
 
---- Makes the state of a search: the number of groups counted so far, the number
--- of positions before the group counted last, and the number of positions up to
--- the end of that group. A device loop carries the state.
+--- Makes the state of a search: the number of groups examined so far, the
+-- number of positions before the last of these groups, and the number of
+-- positions up to the end of that group. A traced loop carries the state.
 ---@param start_group_idx integer|cute.Value
 ---@param tile_count_prev_group integer|cute.Value
 ---@param tile_count_searched integer|cute.Value
@@ -119,7 +121,7 @@ function grouped.GroupedGemmGroupSearchState(start_group_idx,
                        tile_count_searched = tile_count_searched}, State)
 end
 
---- Returns the state of a search that has examined no group.
+--- Returns the state of a search that has not examined any group.
 function grouped.create_initial_search_state()
   return grouped.GroupedGemmGroupSearchState(0, 0, 0)
 end
@@ -160,11 +162,11 @@ end
 local Helper = {}
 Helper.__index = Helper
 
---- Makes an object that finds the group to which a position belongs. The method
+--- Makes an object that finds the group to which a position belongs. Its method
 -- delinearize_z also returns the tile in this group.
 ---@param group_count integer|cute.Value
 ---@param tile_sched_params table from PersistentTileSchedulerParams: the shape
--- of clusters, and the order of a group's positions
+-- of clusters, and the order of the positions of a group
 ---@param cluster_tile_shape_mnk integer[] the tile of one cluster
 ---@param search_state table from create_initial_search_state
 function grouped.GroupedGemmTileSchedulerHelper(group_count, tile_sched_params,
@@ -181,8 +183,8 @@ local function clusters_of(h, shapes, group)
          ceil_div(shapes[{group, 1}], h.tile[2])
 end
 
--- Advances the search until the counted groups contain position i; returns the
--- index of the group that has it.
+-- Advances the search until the examined groups contain position i. Returns the
+-- index of the group that contains it.
 local function search(h, i, shapes)
   local s = h.state
   for group in trace().range(s.start_group_idx, h.group_count) do
@@ -195,9 +197,9 @@ local function search(h, i, shapes)
   return s.start_group_idx - 1
 end
 
---- Returns the tile at cta_tile_coord = {m, n, i}: i is the position of a
--- cluster, and (m,n) selects a CTA in it. The result is meaningless after the
--- last group's positions.
+--- Returns the tile at cta_tile_coord = {m, n, i}, where i is the position of a
+-- cluster, and (m,n) selects a CTA in the cluster. After the last group's
+-- positions the result is meaningless.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return table from GroupSearchResult
@@ -218,9 +220,9 @@ function Helper:delinearize_z(cta_tile_coord, problem_shape_mnkl)
     ceil_div(k, self.tile[3]))
 end
 
---- Returns the number of K tiles of the group at position cta_tile_coord[3],
--- and the group's index. Threads that do not need the tile's coordinate call
--- this function.
+--- Returns the number of K tiles of the group that contains position
+-- cta_tile_coord[3], and the group's index. This is sufficient for threads that
+-- do not need the tile's coordinate.
 ---@param cta_tile_coord any[]
 ---@param problem_shape_mnkl table (G,4) of i32
 ---@return any count, any group_idx
@@ -232,11 +234,11 @@ end
 local Group = {}
 Group.__index = Group
 
---- Makes a scheduler that, like StaticPersistentTileScheduler, iterates over
--- this block's tiles, here of all groups. params holds the cluster's shape
--- along M and N and, as its L, the number of clusters of all groups together.
+--- Makes a scheduler that iterates over this block's tiles of all groups, like
+-- StaticPersistentTileScheduler. params holds the cluster's shape along M and
+-- N. Its L is the number of clusters of all groups together.
 ---@param params table from PersistentTileSchedulerParams
----@param block_idx? any[] that of the launch when absent
+---@param block_idx? any[] this block's index if absent
 ---@param grid_dim? any[]
 ---@param cluster_tile_shape_mnk integer[]
 ---@param initial_search_state table from create_initial_search_state
@@ -257,15 +259,17 @@ end
 --- Reports whether there is a tile at the current position.
 function Group:is_valid() return self.walk:is_valid() end
 
---- See GroupedGemmTileSchedulerHelper.
+--- Returns the tile at a position, like delinearize_z of
+-- GroupedGemmTileSchedulerHelper.
 ---@param cta_tile_coord any[]
 ---@return table from GroupSearchResult
 function Group:delinearize_z(cta_tile_coord)
   return self.helper:delinearize_z(cta_tile_coord, self.problem_shape_mnkl)
 end
 
---- Returns the tile at the current position: tile_idx = {m, n, position} with
--- the CTA's position in its cluster, is_valid_tile, group_search_result.
+--- Returns the tile at the current position. Its fields are tile_idx = {m, n,
+-- position}, where (m,n) is the CTA's position in its cluster, is_valid_tile,
+-- and group_search_result.
 function Group:get_current_work()
   local work = self.walk:get_current_work()
   return grouped.GroupedWorkTileInfo(work.tile_idx, work.valid,
@@ -289,9 +293,9 @@ local Contiguous = {}
 Contiguous.__index = Contiguous
 
 --- Returns the search state before the first group. Its fields describe the
--- group counted last: cur_group_idx (from 1; one more than the number of groups
--- after the last group), its start and end along the mode (cur_offset,
--- cur_boundary), the number of positions before it (last_tile_count) and up to
+-- group examined last: cur_group_idx (from 1; one more than the number of
+-- groups after the last group); its start and end along the mode (cur_offset,
+-- cur_boundary); the number of positions before it (last_tile_count) and up to
 -- its end (cur_tile_count). cur_start is where the searched position begins
 -- along the mode.
 function grouped.create_initial_contiguous_group_search_state()
@@ -300,14 +304,15 @@ function grouped.create_initial_contiguous_group_search_state()
                       Contiguous)
 end
 
---- Finds the group that contains position linear_idx along the mode that the
--- groups share, and updates the state. If cur_group_idx > group_count
--- afterwards, no group contains this position.
+--- Finds the group that contains position linear_idx along the mode on which
+-- the groups are consecutive, and updates the state. If cur_group_idx >
+-- group_count afterwards, no group contains this position.
 ---@param cluster_tile_shape_mnk integer[] the tile of one cluster
 ---@param group_count integer|cute.Value
 ---@param linear_idx integer|cute.Value
 ---@param search_state table from create_initial_contiguous_group_search_state
----@param cumsum table group_count + 1 numbers of i32: 0, then each group's end
+---@param cumsum table group_count + 1 numbers of i32: 0, then the end of each
+-- group
 ---@param search_mode integer 0 (M), 1 (N)
 ---@return table search_state
 function grouped.contiguous_group_search(cluster_tile_shape_mnk, group_count,
@@ -337,17 +342,18 @@ end
 
 local ContiguousWork = {}
 
--- Computes the field is_valid_tile when a kernel reads it, like WorkTileInfo.
+-- Computes the field is_valid_tile when a kernel reads it, like WorkTileInfo
+-- does.
 function ContiguousWork.__index(work, name)
   if name ~= "is_valid_tile" then return nil end
   return core.lt(work.group_idx, work.group_count)
 end
 
 --- Reads a tile that one warp found and passed to other warps in shared memory,
--- as four numbers: cta_coord_m, the tile along M; coord_n, where the tile
--- begins along N; group_idx, from 0; distance_to_boundary, the length along N
--- from coord_n to the group's end. is_valid_tile reports whether group_idx is
--- the index of a group.
+-- as four numbers. cta_coord_m is the tile's index along M. coord_n is where
+-- the tile begins along N. group_idx counts from 0. distance_to_boundary is the
+-- length along N from coord_n to the group's end. is_valid_tile reports whether
+-- group_idx is the index of a group.
 ---@param group_count integer|cute.Value
 ---@param sTile_info table four numbers of i32
 ---@return table

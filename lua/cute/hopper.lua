@@ -2,9 +2,9 @@
 -- Hopper (sm_90a), chosen by types and tiles. cute.utils has the same functions
 -- with the prefix sm90_.
 --
--- "row" (utils.LayoutEnum.ROW_MAJOR) is a matrix with a contiguous second mode,
--- "col" (COL_MAJOR) one with a contiguous first mode: A is (M,K), B (N,K), C
--- (M,N), so row-major operands are K-major.
+-- "row" (utils.LayoutEnum.ROW_MAJOR) means a matrix with a contiguous second
+-- mode, "col" (COL_MAJOR) one with a contiguous first mode. A is (M,K), B
+-- (N,K), C (M,N), so row-major operands are K-major.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local smem = require "cute.smem"
@@ -32,24 +32,24 @@ end
 -- Shared memory
 ---------------------------------------------------------------------------
 
---- Returns the smallest tile of a canonical layout: see cute.nvgpu.warpgroup.
+--- Returns the smallest tile of a canonical layout. See cute.nvgpu.warpgroup.
 hopper.make_smem_layout_atom = warpgroup.make_smem_layout_atom
 
---- Returns the kind of a layout atom for make_smem_layout_atom, such as
--- "K_SW128": the kind with the widest swizzle that the contiguous extent
--- fills.
+--- Returns the kind of layout atom for make_smem_layout_atom, such as
+-- "K_SW128": the one with the widest swizzle whose span divides the
+-- contiguous extent.
 ---@param layout "row"|"col"
 ---@param element_type cute.DType
----@param major_mode_size integer elements of the contiguous mode
----@return string kind "K_SW128", "MN_SW32" ...
+---@param major_mode_size integer number of elements of the contiguous mode
+---@return string kind such as "K_SW128" or "MN_SW32"
 function hopper.get_smem_layout_atom(layout, element_type, major_mode_size)
   return smem.major(layout) .. "_"
     .. smem.widest(major_mode_size * dtype_of(element_type).bits)
 end
 
--- Returns the shared-memory layout of a shape (rows,columns,stages): repeats
--- the smallest tile (the atom) along the contiguous mode first, unless an order
--- is given.
+-- Returns the shared-memory layout of a shape (rows,columns,stages). Repeats
+-- the smallest tile (the atom) in the given order, by default along the
+-- contiguous mode first.
 local function layout_of(layout, dtype, shape, order)
   local along = smem.major(layout) == "K" and 2 or 1
   local atom = warpgroup.make_smem_layout_atom(
@@ -71,7 +71,7 @@ local function operand_layout(mode)
   end
 end
 
---- Returns the shared layout of A's stages, (M,K,stages).
+--- Returns the shared-memory layout of A's stages, (M,K,stages).
 ---@param a_layout "row"|"col"
 ---@param mma_tiler_mnk integer[]
 ---@param a_dtype cute.DType
@@ -79,17 +79,17 @@ end
 ---@return cute.Layout
 hopper.make_smem_layout_a = operand_layout(1)
 
---- Returns the shared layout of B's stages, (N,K,stages).
+--- Returns the shared-memory layout of B's stages, (N,K,stages).
 hopper.make_smem_layout_b = operand_layout(2)
 
---- Returns the shared layout of the epilogue's buffers, (M,N,stages).
+--- Returns the shared-memory layout of the epilogue's buffers, (M,N,stages).
 ---@param epi_dtype cute.DType
 ---@param epi_layout "row"|"col"
 ---@param epi_tile integer[] {M, N}
 ---@param epi_stage integer
 ---@param smem_trg_shape? any (M,N,stages), instead of epi_tile and epi_stage
 ---@param smem_order? integer[] order in which the atom is repeated along the
--- modes (cute.tile_to_shape); when absent, the contiguous mode comes first
+-- modes (cute.tile_to_shape); if absent, the contiguous mode comes first
 ---@return cute.Layout
 function hopper.make_smem_layout_epi(epi_dtype, epi_layout, epi_tile,
                                      epi_stage, smem_trg_shape, smem_order)
@@ -102,7 +102,7 @@ end
 -- Atoms
 ---------------------------------------------------------------------------
 
--- Returns the MMA instruction for these types and majors whose tile has n
+-- Returns the MMA instruction for these types and majors, and a tile of n
 -- columns.
 local function mma_op(a, b, acc, n, source, a_major, b_major)
   if a.bits == 16 then
@@ -131,9 +131,9 @@ end
 ---@param a_leading_mode "K"|"MN" the contiguous mode
 ---@param b_leading_mode "K"|"MN"
 ---@param acc_dtype cute.DType
----@param atom_layout_mnk integer[] warpgroups along M, N, K
+---@param atom_layout_mnk integer[] numbers of warpgroups along M, N, K
 ---@param tiler_mn integer[] {M, N} of the tile; N is also the instruction's N
----@param a_source? string from warpgroup.OperandSource, "SMEM" when absent
+---@param a_source? string from warpgroup.OperandSource, "SMEM" if absent
 ---@return table tiled_mma
 function hopper.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
                                        b_leading_mode, acc_dtype,
@@ -144,9 +144,9 @@ function hopper.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
     extents("atom_layout_mnk", atom_layout_mnk, 3))
 end
 
---- Returns the atom that stores accumulators to shared memory: stmatrix for
--- 16-bit results (transposed if the first mode is contiguous), or stores of
--- single elements for other types.
+--- Returns the copy atom that stores accumulators to shared memory. For 16-bit
+-- results it is stmatrix, transposed if the first mode is contiguous. Other
+-- types use stores of single elements.
 ---@param layout_d "row"|"col"
 ---@param elem_ty_d cute.DType
 ---@param elem_ty_acc? cute.DType
@@ -165,11 +165,11 @@ function hopper.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
   return core.make_copy_atom("UniversalCopy", elem_ty_d)
 end
 
---- Returns the epilogue tile, the unit in which a GEMM stores its result: the
--- given tile, or a default.
+--- Returns the epilogue tile, the unit in which a GEMM stores its result:
+-- epi_tile_override, or a default.
 ---@param tile_shape_mnk integer[]
 ---@param element_type cute.DType
----@param is_cooperative? boolean two warpgroups share a tile
+---@param is_cooperative? boolean true if two warpgroups share a tile
 ---@param epi_tile_override? integer[]
 ---@return integer[]
 function hopper.compute_tile_shape_or_override(tile_shape_mnk, element_type,

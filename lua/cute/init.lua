@@ -1,15 +1,16 @@
 --- cutelua: CuTe's layouts, tensors, atoms and tiled operations in Lua.
 --
--- `local cute = require "cute"`. The algebra and host tensors work anywhere;
--- inside a function given to cute.kernel the same names append to a kernel.
--- Modules are loaded on first use.
+-- `local cute = require "cute"`. The layout algebra and host tensors work
+-- anywhere. Inside a function given to cute.kernel, the same functions append
+-- operations to the kernel. Modules are loaded on first use.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local cute = {version = core.version}
 
--- Functions with a signature (core/bind/public.c), types and constants are
--- public names. The other fields of core are primitives for lua/cute/*.lua.
+-- The fields of core that become public names: functions with a signature
+-- (core/bind/public.c), types and constants. The other fields of core are
+-- primitives for lua/cute/*.lua.
 for name, v in pairs(core) do
   if type(v) == "userdata" or type(v) == "function" and core.signature(v) then
     cute[name] = v
@@ -95,8 +96,7 @@ local MATH = [[abs absf absi acos acosh add asin asinh atan atan2 atanh cbrt
   fpowi ipowi isfinite isinf isnan isnormal log log10 log1p log2 max min mul
   neg pow rcp rem round roundeven rsqrt sin sincos sinh sqrt sub tan tanh
   trunc]]
--- The Python DSL's names of element types, and the names of these types in
--- cutelua.
+-- Maps the Python DSL's names of element types to the names in cutelua.
 local TYPES = {
   Boolean = "boolean", Int8 = "i8", Uint8 = "u8", Int16 = "i16",
   Uint16 = "u16", Int32 = "i32", Uint32 = "u32", Int64 = "i64",
@@ -108,8 +108,8 @@ local TYPES = {
 }
 for name, short in pairs(TYPES) do cute[name] = core[short] end
 
--- The Python DSL's enumerations for strings that reductions and pointers
--- accept.
+-- The Python DSL's enumerations. Their values are the strings that reductions
+-- and pointers accept.
 cute.ReductionOp = {ADD = "add", MUL = "mul", MAX = "max", MIN = "min",
                     AND = "and", OR = "or"}
 cute.AddressSpace = {gmem = "gmem", smem = "smem", rmem = "rmem",

@@ -1,4 +1,4 @@
---- Compiles generated CUDA C to a CUBIN by NVRTC. Keeps the results in a disk
+--- Compiles generated CUDA C to a CUBIN with NVRTC. Keeps the results in a disk
 -- cache, and parses NVRTC's log.
 --
 -- The log is read after every compile, even a successful one: it contains
@@ -14,7 +14,7 @@ local texts = require "cute.lang.source"
 local jit = {}
 
 -- Finds the sections of an ELF file whose names are `prefix` followed by a
--- kernel's name. Sets sizes[kernel's name] to the section's size in bytes.
+-- kernel's name. Sets sizes[kernel's name] to the size of the section in bytes.
 local function section_sizes(elf, prefix, sizes)
   if #elf < 64 or elf:sub(1, 5) ~= "\x7fELF\2" then return sizes end
   local shoff = string.unpack("<I8", elf, 41)
@@ -38,8 +38,8 @@ local function section_sizes(elf, prefix, sizes)
   return sizes
 end
 
---- Returns the number of bytes of a kernel's machine code; each instruction has
--- 16.
+--- Returns the number of bytes of a kernel's machine code. An instruction has
+-- 16 bytes.
 ---@param cubin string
 ---@param name string
 ---@return integer
@@ -47,7 +47,7 @@ function jit.code_size(cubin, name)
   return section_sizes(cubin, ".text.", {})[name] or 0
 end
 
---- Parses the compiler's log: returns the registers, shared memory and other
+--- Parses the compiler's log. Returns the registers, shared memory and other
 -- resources of each kernel.
 ---@param log string      NVRTC's log, with ptxas -v
 ---@param cubin string|nil
@@ -62,8 +62,8 @@ function jit.resources(log, cubin)
       first = first or entry
       kernels[entry] = kernels[entry] or {}
       now = kernels[entry]
-    -- `props` may name a device function. `kernels` has no entry for a device
-    -- function, so `now` becomes nil and the lines about its registers are
+    -- `props` may name a device function, which has no entry in `kernels`.
+    -- `now` is then nil, so that the lines about the function's registers are
     -- skipped.
     elseif props then
       now = kernels[props]
@@ -89,7 +89,7 @@ function jit.resources(log, cubin)
   return kernels, first
 end
 
--- Replaces the position of a line of the compiler's log by one in the script:
+-- Replaces the position in the compiler's log by a position in the script:
 -- "k.cu(12): error: ..." becomes "gemm.lua:31: error: ... (gemm.cu:12)".
 local function map_line(line, name, lines)
   local at, rest = line:match "^k%.cu%((%d+)%): ?(.*)$"
@@ -101,12 +101,12 @@ local function map_line(line, name, lines)
   return ("%s: %s (%s.cu:%s)"):format(where, rest, name, at)
 end
 
---- Returns NVRTC's log with lines of the script instead of lines of the
--- generated source.
+--- Returns NVRTC's log with line numbers of the script instead of the generated
+-- source.
 ---@param log string
 ---@param name string              names the source, as `name.cu`
----@param lines table<integer, string>|nil source line -> "script.lua:31"; ""
--- for a line without script line
+---@param lines table<integer, string>|nil maps a source line to a script line
+-- such as "script.lua:31", or "" if there is none
 ---@return string
 function jit.map_log(log, name, lines)
   local out = {}
@@ -118,7 +118,7 @@ function jit.map_log(log, name, lines)
 end
 
 -- Returns the lines of the log that need attention: the front end's warnings,
--- and ptxas's remarks (C75xx), which are in the log of a successful compile.
+-- and ptxas's remarks (C75xx), which a successful compile also logs.
 local function warnings(log)
   local list = {}
   for line in log:gmatch "[^\n]+" do
@@ -130,7 +130,7 @@ local function warnings(log)
   return list
 end
 
--- Spills of at most this many bytes per thread are not reported.
+-- Spills of at most this number of bytes per thread are not reported.
 local MOST_SPILLED = 100
 
 local function losses(out, name)
@@ -163,14 +163,15 @@ local function warn_once(notes)
   end
 end
 
---- Seconds after which a compile reports its progress on a terminal.
+--- The number of seconds after which a compile reports its progress on a
+-- terminal.
 jit.patience = 2
 
 --- Compiles CUDA C for one architecture.
 ---@param source string    CUDA C without includes
----@param opts table       arch = "sm_90a"; name = kernel name; lines = source
--- line -> "script.lua:31"; options = more NVRTC options; cache = false bypasses
--- the disk cache
+---@param opts table arch = "sm_90a"; name = kernel name; lines = a table that
+-- maps a source line to a script line such as "script.lua:31"; options = more
+-- NVRTC options; cache = false to bypass the disk cache
 ---@return cute.Compiled|nil
 ---@return string|nil message
 ---@return string|nil log
@@ -199,8 +200,9 @@ function jit.compile(source, opts)
   out.kernels, first = jit.resources(out.log, out.cubin)
   out.resources = out.kernels[name] or out.kernels[first] or {}
   log = out.log
-  -- ptxas reports some problems of wgmma without a line: that it serializes
-  -- them (C7510 to C7519), or that registers do not suffice (C7602).
+  -- ptxas reports some problems of wgmma without a line number: that it
+  -- serializes them (C7510 to C7519), or that there are not enough registers
+  -- (C7602).
   local add_lines = log:find "%(C7[56]%d%d%)" and sign.workshop.with_wgmma_lines
   if add_lines then log = add_lines(source, log) end
   out.log = jit.map_log(log, name, opts.lines)
@@ -211,7 +213,7 @@ function jit.compile(source, opts)
 end
 
 --- Returns the version of the available NVRTC.
----@return string|nil version "13.0"
+---@return string|nil version such as "13.0"
 ---@return string|nil message
 function jit.version()
   return core.nvrtc_version()

@@ -1,5 +1,6 @@
---- cute.utils.LayoutEnum: the contiguous mode of a matrix, with the Python
--- DSL's names. Functions that take "row" or "col" also take these objects.
+--- cute.utils.LayoutEnum: objects for the contiguous mode of a matrix, with the
+-- Python DSL's names. Functions that accept "row" or "col" also accept these
+-- objects.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local smem = require "cute.smem"
@@ -7,27 +8,27 @@ local smem = require "cute.smem"
 local Layout = {}
 Layout.__index = Layout
 
---- Returns the contiguous mode of an operand A (M,K) or B (N,K) with this
--- layout.
+--- Returns which mode of an operand A (M,K) or B (N,K) with this layout is
+-- contiguous.
 ---@return "K"|"MN" from OperandMajorMode
 function Layout:mma_major_mode() return smem.major(self) end
---- Returns the same as mma_major_mode, under the name that Hopper's helpers
--- use.
+--- Returns the result of mma_major_mode. The functions for Hopper use this
+-- name.
 function Layout:sm90_mma_major_mode() return smem.major(self) end
 
 local function is(name) return function(self) return self.name == name end end
 
---- Reports whether K is contiguous in an A (M,K) with this layout.
+--- Reports whether K is contiguous in an operand A (M,K) with this layout.
 Layout.is_k_major_a = is "row"
---- Reports whether M is contiguous in an A (M,K) with this layout.
+--- Reports whether M is contiguous in an operand A (M,K) with this layout.
 Layout.is_m_major_a = is "col"
---- Reports whether K is contiguous in a B (N,K) with this layout.
+--- Reports whether K is contiguous in an operand B (N,K) with this layout.
 Layout.is_k_major_b = is "row"
---- Reports whether N is contiguous in a B (N,K) with this layout.
+--- Reports whether N is contiguous in an operand B (N,K) with this layout.
 Layout.is_n_major_b = is "col"
---- Reports whether N is contiguous in a C (M,N) with this layout.
+--- Reports whether N is contiguous in a matrix C (M,N) with this layout.
 Layout.is_n_major_c = is "row"
---- Reports whether M is contiguous in a C (M,N) with this layout.
+--- Reports whether M is contiguous in a matrix C (M,N) with this layout.
 Layout.is_m_major_c = is "col"
 
 function Layout:__tostring()
@@ -42,8 +43,8 @@ sign.class("LayoutEnum", Layout, [[
 local enum = {ROW_MAJOR = setmetatable({name = "row"}, Layout),
               COL_MAJOR = setmetatable({name = "col"}, Layout)}
 
---- Returns the object for a tensor or layout with a contiguous first or second
--- mode.
+--- Returns ROW_MAJOR or COL_MAJOR for a tensor or layout whose second or first
+-- mode is contiguous.
 ---@param tensor table
 ---@return table
 function enum.from_tensor(tensor)

@@ -1,6 +1,6 @@
---- Functions on numbers, traced scalars and vectors that are not in
--- core/bind/mathlib.c: named arithmetic operations, classes of floats, powers,
--- and divisors for repeated use.
+--- Functions on numbers, traced scalars and vectors that core/bind/mathlib.c
+-- does not define: named arithmetic operations, classes of floats, powers, and
+-- divisors for repeated use.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -17,13 +17,13 @@ end
 
 local TINY = 2.0 ^ -126
 
--- Replaces subnormals of f32 by a zero of the same sign.
+-- Replaces subnormals of f32 by a zero with the same sign.
 local function flush(x)
   if not traced(x) then return x end
   return core.where(core.abs(x):lt(TINY), core.copysign(x * 0.0, x), x)
 end
 
--- Calls f for each element of vectors, or once for scalars.
+-- Calls f once for scalars, or for each element of vectors.
 local function each(f, ...)
   local args, like = {core.broadcast(...)}, nil
   for _, x in ipairs(args) do
@@ -41,8 +41,7 @@ local function each(f, ...)
   return out:load()
 end
 
--- Reports whether the computation is in f32, judging by the types of those
--- arguments that have one.
+-- Reports whether the computation is in f32, judging by the traced arguments.
 local function is_f32(args)
   local found = false
   for _, x in ipairs(args) do
@@ -52,7 +51,7 @@ local function is_f32(args)
   return found
 end
 
--- Returns the function op(x..., opts) for the operation `name`. The options are
+-- Returns the function op(x..., opts) for the operation `name`. Its options are
 -- rounding ("rn", "rz", "rp" or "rm") and ftz, both for f32 only.
 local function rounded(name, plain, count)
   return function(...)
@@ -75,8 +74,8 @@ local function rounded(name, plain, count)
   end
 end
 
---- Computes x + y. opts apply to f32: rounding = "rn", "rz", "rp" or "rm"
--- (nearest, toward zero, up, down); ftz = true (subnormals count as zero).
+--- Computes x + y. The options apply to f32: rounding = "rn", "rz", "rp" or
+-- "rm" (nearest, toward zero, up, down); ftz = true treats subnormals as zero.
 ---@param opts? {rounding: string, ftz: boolean}
 math_.add = rounded("add", function(x, y) return x + y end, 2)
 
@@ -95,8 +94,8 @@ function math_.sub(x, y) return x - y end
 --- Returns the negative of x.
 function math_.neg(x) return -x end
 
---- Returns the remainder of the division that rounds toward zero; it has the
--- sign of x. (x % y has the sign of y, as in Lua.)
+--- Returns the remainder of x / y if the quotient is rounded toward zero. It
+-- has the sign of x. (x % y has the sign of y, as in Lua.)
 function math_.rem(x, y)
   local float = core.typename(x) == "number" and math.type(x) == "float"
   if traced(x) then float = x.dtype.is_float end
@@ -169,8 +168,8 @@ local function power(x, n)
   return result
 end
 
---- Raises a float x to an integer power n. If n is known at trace time, the
--- power is computed by repeated squaring, otherwise by pow.
+--- Raises a float x to an integer power n. If n is known at trace time,
+-- computes the power by repeated squaring, otherwise by pow.
 function math_.fpowi(x, n)
   if math.type(n) ~= "integer" then
     return core.pow(x, n:to(x.dtype or core.f32))
@@ -181,7 +180,7 @@ function math_.fpowi(x, n)
 end
 
 -- Computes x^n for integers x and n < 0: 1 / x^-n, truncated to an integer. The
--- result is 1 for x = 1, -1 or 1 for x = -1, else 0. `odd` tells whether n is
+-- result is 1 for x = 1, -1 or 1 for x = -1, else 0. `odd` says whether n is
 -- odd.
 local function inverse(x, odd)
   local one = core.where(core.eq(x, 1), 1, 0)
@@ -213,9 +212,9 @@ end
 local Divisor = {}
 Divisor.__index = Divisor
 
--- Returns the quotient of a nonnegative dividend a and the Divisor d: the upper
--- half of the product of a and the multiplier, corrected by two shifts. The
--- result is exact for 32 bits.
+-- Returns the quotient of a nonnegative dividend a and the Divisor d. It is the
+-- upper half of a times the multiplier, corrected by two shifts. The result is
+-- exact for 32 bits.
 local function quotient(a, d)
   if core.typename(d) ~= "table" or getmetatable(d) ~= Divisor then
     core.fail("bad-argument", "a fast divisor can only be the divisor, not the "
@@ -240,7 +239,7 @@ end
 
 sign.class("divisor", Divisor, "divmod(a: integer|value)")
 
---- Prepares a divisor (1 or more, a number or a traced i32) for nonnegative
+--- Prepares a divisor (a number or a traced i32, at least 1) for nonnegative
 -- dividends: `i // d` and `i % d` become a product and two shifts.
 function math_.fast_divmod_create_divisor(divisor)
   local d = traced(divisor) and divisor or core.cvt(divisor, core.i32)

@@ -1,11 +1,11 @@
---- cute.utils: functions for a GEMM on tcgen05.mma whose operand A has a
+--- cute.utils: functions for a GEMM with tcgen05.mma whose operand A has a
 -- narrower type than the MMA (sm_100a and its family). Warps load A from shared
--- memory, convert it, may multiply it by scales, and store it where the MMA
--- reads it: in tensor memory if A is K-major, else in shared memory.
+-- memory, convert it, optionally multiply it by scales, and store it where the
+-- MMA reads it: in tensor memory if A is K-major, else in shared memory.
 --
--- Scales have the modes (M,K,L): one factor for scale_granularity_m rows and
--- scale_granularity_k elements along K. In their layouts, strides of 0 repeat a
--- factor.
+-- Scales have the modes (M,K,L). One factor applies to scale_granularity_m rows
+-- and scale_granularity_k elements along K. In the layouts of scales, strides
+-- of 0 repeat a factor.
 local sign = require "cute.lang.signature"
 local arch = require "cute.arch"
 local blackwell = require "cute.blackwell"
@@ -41,12 +41,12 @@ function mixed.get_transform_a_source(a_major_mode)
   return is_mn("get_transform_a_source", a_major_mode) and "SMEM" or "TMEM"
 end
 
---- Returns the copy that stores the converted A.
----@param mma_dtype cute.DType of the converted A
+--- Returns the copy atom that stores the converted A.
+---@param mma_dtype cute.DType the type of the converted A
 ---@param use_2cta_instrs boolean
 ---@param transform_a_source "TMEM"|"SMEM"
----@param a_smem_shape table ((MMA_M,MMA_K),M,K) of A's partition
----@param a_dtype cute.DType of A in shared memory
+---@param a_smem_shape table the shape ((MMA_M,MMA_K),M,K) of A's partition
+---@param a_dtype cute.DType the type of A in shared memory
 ---@return cute.CopyAtom
 function mixed.get_copy_atom_a_transform(mma_dtype, use_2cta_instrs,
     transform_a_source, a_smem_shape, a_dtype)
@@ -62,10 +62,10 @@ function mixed.get_copy_atom_a_transform(mma_dtype, use_2cta_instrs,
   return core.make_copy_atom(op.atom, dtype_of(mma_dtype))
 end
 
---- Reports whether scales may have this granularity. A of 8 bits must have no
--- scales. A of 4 bits needs one factor for each row, and a granularity along K
--- that is a multiple of the tile's K and divides K.
----@param scale_granularity_m integer 0: no scales
+--- Reports whether scales may have this granularity. If A has 8 bits, scales
+-- are not possible. If A has 4 bits, each row needs its own factor. The
+-- granularity along K must then divide K, and be a multiple of the tile's K.
+---@param scale_granularity_m integer 0 for no scales
 ---@param scale_granularity_k integer
 ---@param a_dtype cute.DType
 ---@param k integer
@@ -84,10 +84,10 @@ function mixed.is_valid_scale_granularity(scale_granularity_m,
   return true
 end
 
---- Reports whether cvt_tensor_a may take 8 integers of 4 bits in the shuffled
--- order of cute.arch.cvt_i4_bf16_intrinsic: K-major A of i4, an MMA of bf16, a
--- K that is a multiple of 8, and one scale for at least 8 elements. The Python
--- DSL also needs CUDA 13.1; cutelua's conversion does not.
+--- Reports whether cvt_tensor_a may read 8 integers of 4 bits in the shuffled
+-- order of cute.arch.cvt_i4_bf16_intrinsic. This needs a K-major A of i4, an
+-- MMA of bf16, a K that is a multiple of 8, and at least 8 elements for each
+-- scale. The Python DSL also needs CUDA 13.1; cutelua's conversion does not.
 ---@param a_major "m"|"k" the contiguous mode
 ---@param k integer
 ---@param a_dtype cute.DType
@@ -104,7 +104,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the layout of scale factors. mn and k are {granularity, number of
--- factors} along (M or N) and along K.
+-- factors} along M (or N) and along K.
 local function factors(mn, k, is_mn_major)
   return core.make_layout({mn, k}, is_mn_major and {{0, 1}, {0, mn[2]}}
     or {{0, k[2]}, {0, 1}})
@@ -117,7 +117,7 @@ end
 
 --- Returns the layout of the scales of A (M,K,L) in global memory:
 -- ((granularity,M),(granularity,K),L).
----@param scale_shape_mkl integer[] {M, K, L} of A
+---@param scale_shape_mkl integer[] the extents {M, K, L} of A
 ---@param scale_granularity_m integer
 ---@param scale_granularity_k integer
 ---@param scale_major_mode "K"|"MN" the contiguous mode of the scales
@@ -132,9 +132,10 @@ function mixed.get_gmem_layout_scale(scale_shape_mkl, scale_granularity_m,
   return append(one, l, core.cosize(one))
 end
 
---- Returns the tile of A of one CTA, {M, K}, and the layout of its scales in
--- shared memory for one stage, ((granularity,M),(granularity,K)), and for all
--- stages. A stage has at least 128 bytes, because TMA needs them.
+--- Returns three values: one CTA's tile of A, {M, K}; the shared-memory layout
+-- of its scales for one stage, ((granularity,M),(granularity,K)); and this
+-- layout for all stages. A stage has at least 128 bytes, because TMA needs
+-- them.
 ---@param mma_tiler integer[] {M, N, K}
 ---@param use_2cta_instrs boolean whether a pair of CTAs shares a tile
 ---@param scale_granularity_m integer
@@ -179,10 +180,10 @@ local function with_rest(t)
     core.get_swizzle(t.layout), core.make_layout(table.unpack(modes))))
 end
 
---- Partitions the scales for TMA: ((atom,1),stages) of shared memory, and
--- ((atom,1),M,K,L) of global memory. The atom must have been made without the
--- strides of 0: cpasync.make_tiled_tma_atom does not take layouts that repeat
--- factors yet.
+--- Partitions the scales for TMA. Returns ((atom,1),stages) of shared memory,
+-- and ((atom,1),M,K,L) of global memory. Make the atom with layouts without
+-- strides of 0, because cpasync.make_tiled_tma_atom does not accept layouts
+-- that repeat factors.
 ---@param tCsS cute.Tensor (MMA,M,K,stages)
 ---@param tCgS cute.Tensor (MMA,M,K,tiles of M, K, L)
 ---@param tma_atom_s cute.CopyAtom
@@ -197,14 +198,15 @@ function mixed.scale_tma_partition(tCsS, tCgS, tma_atom_s,
   return with_rest(s), with_rest(g)
 end
 
---- Partitions A for the threads that convert it. Returns the tiled copy of the
--- scales (nil without scales), the tiled copy that stores converted values (nil
--- for shared memory: store_transformed_a copies without one), and this thread's
--- parts of A and of the converted A.
+--- Partitions A for the threads that convert it. Returns four values: the tiled
+-- copy of the scales (nil without scales); the tiled copy that stores converted
+-- values (nil for shared memory, where store_transformed_a needs none); this
+-- thread's part of A; and its part of the converted A.
 ---@param transform_a_source "TMEM"|"SMEM"
 ---@param scale_mode string from TransformMode
 ---@param copy_atom_a_input cute.CopyAtom
----@param copy_atom_a_transform cute.CopyAtom of get_copy_atom_a_transform
+---@param copy_atom_a_transform cute.CopyAtom the result of
+-- get_copy_atom_a_transform
 ---@param sA_input cute.Tensor (MMA,M,K,stages) in shared memory
 ---@param A_transform cute.Tensor (MMA,M,K,stages)
 ---@param transform_local_tidx any index of the thread, 0 to 127
@@ -239,11 +241,11 @@ end
 
 --- Partitions the scales for the threads that convert A. Returns the thread's
 -- slice of src_copy_a, its part of the scales, registers that hold each factor
--- once, and a view of them with a factor for each element of A.
----@param src_copy_a cute.TiledCopy of transform_partition
+-- once, and a view of these registers with a factor for each element of A.
+---@param src_copy_a cute.TiledCopy the result of transform_partition
 ---@param tCsS cute.Tensor (MMA,M,K,stages) in shared memory
 ---@param transform_local_tidx any
----@param mma_dtype cute.DType of the registers
+---@param mma_dtype cute.DType the type of the registers
 ---@return table thr_copy
 ---@return cute.Tensor tSsS_trans, cute.Tensor tSrS_copy, cute.Tensor tSrS
 function mixed.scale_partition(src_copy_a, tCsS, transform_local_tidx,
@@ -257,10 +259,10 @@ function mixed.scale_partition(src_copy_a, tCsS, transform_local_tidx,
     core.make_layout(l.shape, held.layout.stride))
 end
 
---- Partitions accumulators for an epilogue. Returns the tiled copy to registers
--- of get_tmem_load_op, this thread's part of the accumulators
--- (T2R,T2R_M,T2R_N,EPI_M,EPI_N,stages), and registers (T2R,T2R_M,T2R_N) for
--- one tile of the epilogue.
+--- Partitions accumulators for an epilogue. Returns three values: the tiled
+-- copy to registers of get_tmem_load_op; this thread's part of the accumulators
+-- (T2R,T2R_M,T2R_N,EPI_M,EPI_N,stages); and registers (T2R,T2R_M,T2R_N) for one
+-- tile of the epilogue.
 ---@param cta_tile_shape_mnk integer[]
 ---@param c_layout "row"|"col"
 ---@param c_dtype cute.DType
@@ -268,7 +270,7 @@ end
 ---@param tidx any the thread's index among the threads of the epilogue
 ---@param tAcc cute.Tensor ((MMA_M,MMA_N),1,1,stages) in tensor memory
 ---@param gC_mnl cute.Tensor ((MMA_M,MMA_N),1,1,tiles of M, N, L)
----@param epi_tile table {M, N} of compute_epilogue_tile_shape
+---@param epi_tile table the result {M, N} of compute_epilogue_tile_shape
 ---@param use_2cta_instrs boolean
 ---@return cute.TiledCopy tiled_copy_t2r
 ---@return cute.Tensor tTR_tAcc, cute.Tensor tTR_rAcc
@@ -289,8 +291,8 @@ end
 -- Conversions
 ---------------------------------------------------------------------------
 
---- Converts values of A. With `shuffle`, the integers of 4 bits have the order
--- of cute.arch.cvt_i4_bf16_intrinsic's with_shuffle.
+--- Converts values of A. With `shuffle`, 4-bit integers are in the shuffled
+-- order of cute.arch.cvt_i4_bf16_intrinsic (its option with_shuffle).
 ---@param src cute.Tensor
 ---@param dtype cute.DType
 ---@param shuffle boolean
@@ -305,7 +307,7 @@ function mixed.cvt_tensor_a(src, dtype, shuffle)
   return arch.cvt_i4_bf16_intrinsic(x, core.size(src), {with_shuffle = true})
 end
 
---- Converts a multiple of 8 integers of 4 bits to e4m3.
+--- Converts 4-bit integers to e4m3. Their number must be a multiple of 8.
 ---@param src cute.Tensor of i4
 ---@param dtype cute.DType e4m3
 ---@return table vector
@@ -317,7 +319,7 @@ end
 --- Stores converted values.
 ---@param src_a cute.Tensor in registers
 ---@param dst_a cute.Tensor
----@param copy_atom_a? any copy for tensor memory; nil for shared memory
+---@param copy_atom_a? any the copy for tensor memory; nil for shared memory
 function mixed.store_transformed_a(src_a, dst_a, copy_atom_a)
   if copy_atom_a then core.copy(copy_atom_a, src_a, dst_a)
   else core.autovec_copy(src_a, dst_a) end

@@ -1,6 +1,6 @@
---- cute.utils: tile schedulers of persistent kernels. If a launch has fewer
--- blocks than a result has tiles, they select the tiles that each block
--- computes.
+--- cute.utils: tile schedulers of persistent kernels. A launch of such a kernel
+-- has fewer blocks than the result has tiles. The scheduler selects the tiles
+-- that each block computes.
 --
 --     local params = cute.utils.PersistentTileSchedulerParams(
 --       {tiles_m, tiles_n, 1}, {2, 1, 1}, {swizzle_size = 8})
@@ -12,10 +12,10 @@
 --       tiles:advance_to_next_work()
 --     end)
 --
--- The tiles are distributed to the clusters in their order: cluster c of C
--- works on positions c, c + C, c + 2 C ... of the order. In this order,
--- swizzle_size tiles of one mode are adjacent, so that blocks that run at the
--- same time share the data they read:
+-- The tiles have an order (below), in which they are distributed to the
+-- clusters: cluster c of C computes positions c, c + C, c + 2 C ... In this
+-- order, swizzle_size tiles of one mode are adjacent, so that blocks that run
+-- at the same time share the data they read:
 --
 --     raster_along_m, swizzle_size 2      raster along n, swizzle_size 2
 --          n 0  1  2  3                        n 0  1  2  3
@@ -25,9 +25,9 @@
 --     m 3    6  7 14 15                   m 3    9 11 13 15
 --
 -- In PersistentTileSchedulerParams, all numbers are in tiles; each block of a
--- cluster has one tile. If the last clusters extend beyond the result, some of
--- their tiles are outside. All blocks of a cluster get the same is_valid_tile,
--- so they all continue or all end.
+-- cluster computes one tile. If the last clusters extend beyond the result,
+-- some of their tiles are outside. All blocks of a cluster get the same
+-- is_valid_tile, so all of them continue or all end.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -39,9 +39,9 @@ local schedule = {}
 local function branch() return require "cute.lang.branch" end
 local function trace() return require "cute.lang.trace" end
 
--- cluster_shape and swizzle_size are constants of a kernel that gets the
--- parameters as an argument. The numbers of tiles and clusters can differ
--- between launches of the same program.
+-- If a kernel receives the parameters as an argument, cluster_shape and
+-- swizzle_size are constants of the kernel. The numbers of tiles and clusters
+-- can differ between launches of the same program.
 local Params = {__constants = {cluster_shape = true, swizzle_size = true}}
 Params.__index = Params
 
@@ -64,17 +64,17 @@ local function at_least_one(n)
   return n
 end
 
---- Makes the parameters of a scheduler from the number of tiles of the result
--- along M, N and L (batches), and the number of blocks of a cluster along M
--- and N (K: 1).
+--- Makes the parameters of a scheduler. Arguments are the number of tiles of
+-- the result along M, N and L (batches), and the number of blocks of a cluster
+-- along M and N (1 along K).
 ---@param problem_shape_ntile_mnl any[] integers, or values of the kernel
----@param cluster_shape_mnk? integer[] {1, 1, 1} when absent
+---@param cluster_shape_mnk? integer[] {1, 1, 1} if absent
 ---@param opts? integer|table {swizzle_size: integer, raster_along_m: boolean,
 -- order: table}
--- swizzle_size 1 and raster_along_m = true when absent; order: an i32 tensor
--- that lists the coordinates of clusters, m + n * 65536 each, in the order to
--- use instead (see hilbert_tile_order)
----@param raster_along_m? boolean follows swizzle_size
+-- swizzle_size is 1 and raster_along_m true if absent; order: an i32 tensor
+-- that lists the coordinates of clusters (m + n * 65536) in the order to use
+-- instead (see hilbert_tile_order)
+---@param raster_along_m? boolean may follow if opts is the integer swizzle_size
 function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
                                                 cluster_shape_mnk, opts,
                                                 raster_along_m)
@@ -103,8 +103,8 @@ function schedule.PersistentTileSchedulerParams(problem_shape_ntile_mnl,
   return setmetatable(p, Params)
 end
 
--- Tells the compiler that parameters which were passed to the kernel have at
--- least one cluster; returns the parameters.
+-- Tells the compiler that a kernel's parameters have at least one cluster.
+-- Returns the parameters.
 local function of_kernel(params)
   for _, n in ipairs(params.clusters) do at_least_one(n) end
   return params
@@ -118,7 +118,7 @@ end
 --- Returns the grid of a launch in which at most max_active_clusters clusters
 -- run at once.
 ---@param max_active_clusters integer
----@return integer[] {cluster's M, cluster's N, clusters}
+---@return integer[] {M of the cluster, N of the cluster, number of clusters}
 function Params:get_grid_shape(max_active_clusters)
   if max_active_clusters < 1 then
     core.bad_argument(1, "1 cluster or more", max_active_clusters)
@@ -134,8 +134,8 @@ local function in_order(p, i)
     local word = p.order[i]
     return word & 0xffff, (word >> 16) & 0xffff
   end
-  -- `slow` is the mode along which a group of swizzle_size clusters is
-  -- traversed; `fast` is the mode that the groups divide.
+  -- The order visits groups of swizzle_size clusters. `slow` is the mode along
+  -- which a group is traversed; `fast` is the mode that the groups divide.
   local fast, slow = p.clusters[1], p.clusters[2]
   if p.raster_along_m then fast, slow = slow, fast end
   local size = p.swizzle_size
@@ -158,7 +158,7 @@ end
 
 local Work = {}
 
--- Computes the field is_valid_tile when a kernel reads it, because unused
+-- Computes the field is_valid_tile only when a kernel reads it: unused
 -- comparisons in a kernel are reported.
 function Work.__index(work, name)
   if name ~= "is_valid_tile" then return nil end
@@ -166,7 +166,7 @@ function Work.__index(work, name)
   return type(valid) == "function" and valid() or valid
 end
 
---- Makes the tile {m, n, l}. Its validity is given as a boolean, or as a
+--- Makes an object for the tile {m, n, l}. is_valid_tile is a boolean, or a
 -- function that returns one.
 ---@param tile_idx any[]
 ---@param is_valid_tile any
@@ -176,8 +176,8 @@ end
 
 local Static = {}
 
--- Computes the field with the number of executed tiles when a kernel reads it,
--- so that loops carry fewer variables.
+-- Computes the number of executed tiles only when a kernel reads this field, so
+-- that loops carry fewer variables.
 function Static.__index(tiles, name)
   if name ~= "num_tiles_executed" then return Static[name] end
   return (tiles.current_work_linear_idx - tiles.first_work_linear_idx)
@@ -186,8 +186,8 @@ end
 
 --- Makes a scheduler of this block's tiles. The first position is the number of
 -- the block's cluster; each later position is larger by the number of clusters.
--- block_idx and grid_dim are three numbers each; their defaults are the indices
--- and extents of the launch.
+-- block_idx and grid_dim are three numbers each; by default, the block's index
+-- and the grid's extents.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
@@ -207,8 +207,8 @@ function Static:is_valid()
   return core.lt(self.current_work_linear_idx, self.params:total_clusters())
 end
 
--- Returns this block's tile when its cluster is at position `i`: tile_idx = {m,
--- n, l}, is_valid_tile.
+-- Returns this block's tile if its cluster is at position `i`. Its fields are
+-- tile_idx = {m, n, l} and is_valid_tile.
 local function work_at(self, i)
   local p = self.params
   local plane = at_least_one(p.clusters[1] * p.clusters[2])
@@ -265,14 +265,14 @@ end
 
 --- Makes a scheduler that assigns tiles to clusters as they become idle. A
 -- cluster's first tile has the cluster's number. The cluster draws the numbers
--- of its other tiles from a counter in global memory. This balances tiles that
--- take different times, and blocks that begin late.
+-- of its other tiles from a counter in global memory. This balances tiles of
+-- different duration, and blocks that begin late.
 --
--- In each block, the one thread that loads the tiles uses producer(). In a
--- cluster's first block this thread draws numbers, one tile ahead, and sends
--- them to the shared memory of all blocks. The other threads, `consumer_group`
--- in each block, use consumer(). The objects that producer() and consumer()
--- return are used like a StaticPersistentTileScheduler:
+-- In each block, the thread that loads the tiles calls producer(). In a
+-- cluster's first block, this thread also draws numbers, one tile ahead, and
+-- sends them to the shared memory of all blocks. The other threads
+-- (`consumer_group` in each block) call consumer(). Use the objects that
+-- producer() and consumer() return like a StaticPersistentTileScheduler:
 --
 --     local tiles = cute.utils.DynamicPersistentTileScheduler(params, {
 --       counter = counter, consumer_group = Group(Agent.Warp, 8)})
@@ -289,8 +289,9 @@ end
 ---@param params table from PersistentTileSchedulerParams
 ---@param opts table {counter: table, consumer_group: table,
 -- num_stages: integer?, maker: cute.Value?, defer_sync: boolean?}
--- counter: a tensor of global memory; num_stages: numbers in flight, 2 when
--- absent; maker, defer_sync: see pipeline.MbarrierArray, PipelineAsync
+-- counter: a tensor of global memory; num_stages: the number of tile numbers
+-- that can be pending, 2 if absent; maker, defer_sync: see
+-- pipeline.MbarrierArray, PipelineAsync
 ---@param block_idx? any[]
 ---@param grid_dim? any[]
 function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
@@ -318,7 +319,7 @@ function schedule.DynamicPersistentTileScheduler(params, opts, block_idx,
 end
 
 -- Makes an iterator of class `class` over tiles. It begins at the cluster's own
--- tile, and at the first stage of the ring of tile numbers.
+-- tile, and at the first stage of the ring that passes tile numbers.
 local function walker(tiles, class, user)
   return setmetatable({tiles = tiles, params = tiles.params,
     cta_id_in_cluster = tiles.cta_id_in_cluster,
@@ -341,8 +342,8 @@ local function draw(tiles)
   return drawn + clusters
 end
 
---- Makes the iterator for the thread that loads the tiles; in the cluster's
--- first block this thread also draws the numbers.
+--- Makes the iterator for the thread that loads the tiles. In the cluster's
+-- first block, this thread also draws the tile numbers.
 function Dynamic:producer()
   local work = walker(self, Giver, "producer")
   if self.blocks == 1 then work.next = draw(self); return work end
@@ -351,11 +352,11 @@ function Dynamic:producer()
   return work
 end
 
---- Makes the iterator for a thread that only receives numbers of tiles.
+--- Makes the iterator for a thread that only receives tile numbers.
 function Dynamic:consumer() return walker(self, Taker, "consumer") end
 
--- Waits until a tile number is in the current stage of the ring, and returns
--- this number.
+-- Waits until the current stage of the ring has a tile number, and returns this
+-- number.
 local function take(work, phase)
   local tiles, index = work.tiles, work.state.index
   tiles.full:wait(index, phase, tiles.scope)
@@ -368,8 +369,8 @@ local function give_back(work)
                           work.tiles.scope)
 end
 
--- Sends the drawn number to all blocks of the cluster (if there is only one
--- block, stores it), and draws the next one.
+-- Sends the drawn number to all blocks of the cluster, and draws the next one.
+-- If there is only one block, stores the number instead of sending it.
 local function send(work)
   local tiles, index = work.tiles, work.state.index
   tiles.empty:wait(index, work.state.phase, tiles.scope)
@@ -387,8 +388,8 @@ local function send(work)
   work.next = draw(tiles)
 end
 
---- Advances to the next tile number. In the cluster's first block this draws
--- and sends it; in other blocks it receives it.
+--- Advances to the next tile number. The cluster's first block draws and sends
+-- this number; other blocks receive it.
 function Giver:advance_to_next_work()
   if self.tiles.blocks == 1 then send(self)
   else
@@ -429,7 +430,7 @@ function Taker:advance_to_next_work(advance_count)
     self.state:advance()
   end
   if (advance_count or 1) == 1 then return one() end
-  -- A number without a tile is the last one sent. A wait for a further number
+  -- After a number without a tile, no further number is sent, so a wait for one
   -- would never end.
   for _ in trace().range(advance_count) do
     branch().when(self:is_valid(), one)
@@ -450,35 +451,35 @@ end
 local StreamK = {}
 StreamK.__index = StreamK
 
---- Makes a scheduler of whole tiles and of parts of tiles along K (stream-K),
--- such that all clusters end at about the same time.
+--- Makes a scheduler that splits some tiles along K (stream-K), so that all
+-- clusters end at about the same time.
 --
 -- For example, 4 clusters need two and a half waves for 10 tiles: half of the
 -- clusters would idle in the third wave. The scheduler distributes all full
 -- waves except one (here one wave) as whole tiles. The 6 remaining tiles have 6
--- * k_tiles steps along K. Each cluster executes a quarter of these steps, a
--- tile and a half, before its whole tile:
+-- * k_tiles steps along K. Each cluster executes a quarter of these steps (one
+-- and a half tiles) before its whole tile:
 --
 --     steps   0       1       2       3       4       5       6    tiles
 --             |-------|---+---|-------|-------|---+---|-------|
 --     range   |     0     |     1     |     2     |     3     |
 --
--- Clusters at different steps read different parts of A and B, and L2 must hold
--- all of these parts. With the option `equal` = n, all full waves (here two)
--- consist of whole tiles. The remaining tiles (here 2) are split into equal
--- parts: each tile into as many parts as there are clusters for it, but at most
--- n.
+-- Clusters at different steps read different parts of A and B, which all have
+-- to fit in L2. With the option `equal` = n, all full waves (here two) consist
+-- of whole tiles. The remaining tiles (here 2) are split into equal parts: each
+-- tile into as many parts as there are clusters for it, but at most n.
 --
 --     range   | 0 | 1 | 2 | 3 |
 --
 -- In this example clusters 0 and 2 finish the split tiles, so they execute
--- their whole tiles first and these parts last. The other clusters execute
--- these parts first.
+-- their whole tiles first and their parts of the split tiles last. The other
+-- clusters execute their parts first.
 --
--- The cluster that executes a tile's first step finishes the tile. Clusters
--- that execute other steps of the tile store partial sums before they wait for
--- anything. They start earlier than the cluster that finishes the tile. So that
--- cluster does not wait for long, and never deadlocks.
+-- The cluster that executes a tile's first step finishes the tile: it adds the
+-- partial sums of the clusters that execute the tile's other steps. Those
+-- clusters start earlier, and store their partial sums before they wait for
+-- anything. So the finishing cluster never deadlocks, and does not wait for
+-- long.
 --
 --     local tiles = cute.utils.StreamKTileScheduler(params, k_tiles)
 --     cute.loop(function() return tiles:is_valid() end, function()
@@ -500,9 +501,9 @@ StreamK.__index = StreamK
 -- steps are merged with a neighbouring part. If the tiles fill all waves, no
 -- tile is split.
 ---@param params table from PersistentTileSchedulerParams
----@param k_tiles any number of tiles along K, 1 or more
----@param opts? {least: integer, equal: integer} least: 1 when absent
----@param block_idx? any[] that of the launch when absent, like grid_dim
+---@param k_tiles any number of tiles along K, at least 1
+---@param opts? {least: integer, equal: integer} least is 1 if absent
+---@param block_idx? any[] this block's index if absent
 ---@param grid_dim? any[]
 function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
                                        grid_dim)
@@ -537,8 +538,8 @@ function schedule.StreamKTileScheduler(params, k_tiles, opts, block_idx,
   return self
 end
 
---- Returns the number of the first step of a range, counted over the steps of
--- all split tiles.
+--- Returns the number of the first step of a range. The steps of all split
+-- tiles are numbered consecutively.
 function StreamK:first_step(range)
   local k = self.k_tiles
   if self.parts then
@@ -557,8 +558,8 @@ function StreamK:first_step(range)
 end
 
 -- Reports whether the work at the current position is a part of a split tile.
--- With equal parts, a cluster that finishes a tile executes its own part of the
--- tile last, when the other parts are ready.
+-- With equal parts, a cluster that finishes a tile executes its own part of
+-- this tile last, when the other parts are ready.
 local function in_range(self)
   local inside = core.lt(self.at, self.stop)
   if not self.parts then return inside end
@@ -573,8 +574,9 @@ function StreamK:is_valid()
     | core.lt(self.current_work_linear_idx, self.whole)
 end
 
---- Returns the work at the current position: tile_idx = {m, n, l}; k_first and
--- k_count, its tiles along K; and range, the number of this cluster's range.
+--- Returns the work at the current position. Its fields are tile_idx = {m, n,
+-- l}, the first tile along K and the number of these tiles (k_first, k_count),
+-- and range, the number of this cluster's range.
 function StreamK:get_current_work()
   local k, divided = self.k_tiles, in_range(self)
   local tile = self.at // k
@@ -590,9 +592,9 @@ end
 
 StreamK.initial_work_tile_info = Static.initial_work_tile_info
 
---- Reports whether range `from` begins inside the tile of work `w`, so that the
--- cluster with this range computes a part of the tile. `from` must be a range
--- after w's own range.
+--- Reports whether range `from` begins inside the tile of work `w`. If so, the
+-- cluster with range `from` computes a part of this tile. `from` must be after
+-- w's own range.
 function StreamK:has_part(from, w)
   return core.lt(self:first_step(from), w.last_step)
 end
@@ -613,9 +615,9 @@ end
 local function sgn(x) return x > 0 and 1 or x < 0 and -1 or 0 end
 
 -- Calls visit(x, y) for the points of a rectangle of any extents, along a curve
--- on which consecutive points are neighbours. The curve begins at (x, y). The
+-- whose consecutive points are neighbours. The curve begins at (x, y). The
 -- vector (ax, ay) spans the rectangle along the curve, (bx, by) across it. The
--- algorithm splits the rectangle into halves and quarters like Hilbert's curve
+-- algorithm splits the rectangle into halves and quarters like Hilbert's curve,
 -- and leaves odd extents to the last part: J. Cerveny's generalised Hilbert
 -- curve (2018).
 local function walk(x, y, ax, ay, bx, by, visit)
@@ -646,11 +648,11 @@ local function walk(x, y, ax, ay, bx, by, visit)
 end
 
 --- Returns the positions of clusters in an m by n grid along a generalised
--- Hilbert curve, on which consecutive positions are neighbours. The result is a
--- host tensor of i32 for the option order of PersistentTileSchedulerParams.
+-- Hilbert curve, whose consecutive positions are neighbours. The result is a
+-- host tensor of i32, for the option `order` of PersistentTileSchedulerParams.
 ---@param m integer
 ---@param n integer
----@return table tensor (m * n) of i32, m + n * 65536
+---@return table tensor (m * n) of i32 with elements m + n * 65536
 function schedule.hilbert_tile_order(m, n)
   if m < 1 or n < 1 or m > 65535 or n > 32767 then
     core.fail("bad-argument", ("hilbert_tile_order: %d x %d tiles; 1 to 65535 "

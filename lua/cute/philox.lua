@@ -1,5 +1,5 @@
 --- Counter-based random bits, Philox4x32-10. An element's bits depend only on
--- its position and the seed, on every device and with every kernel.
+-- its position and the seed, for all devices and kernels.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -16,8 +16,8 @@ local function product(x, by)
 end
 
 --- Returns four random words for a counter of four u32 and a key of two u32.
--- Counter and key consist of values or vectors. The rounds are a loop, because
--- NVRTC took seconds for unrolled ones.
+-- Counter and key consist of scalars or vectors. The rounds stay a loop,
+-- because NVRTC took seconds to compile unrolled rounds.
 function philox.four(c0, c1, c2, c3, k0, k1)
   for _ in cute.range(0, ROUNDS, 1, {unroll = 1}) do
     local h0, l0 = product(c0, M0)
@@ -28,8 +28,8 @@ function philox.four(c0, c1, c2, c3, k0, k1)
   return c0, c1, c2, c3
 end
 
---- Returns the two words of the key for a seed: a Lua integer, a traced
--- integer, or a tensor whose element 0 is the seed.
+--- Returns the two words of the Philox key for a seed. The seed is a Lua
+-- integer, a traced integer, or a tensor that has it as element 0.
 function philox.key(seed)
   if math.type(seed) then
     local x = math.tointeger(seed)
@@ -53,22 +53,22 @@ function philox.key(seed)
   return wide:to(cute.u32), (wide >> 32):to(cute.u32)
 end
 
--- Returns a view of n elements of a fragment that are `step` apart, beginning
+-- Returns a view of n elements of a fragment, which are `step` apart and begin
 -- with element `from`.
 local function some(r, from, n, step)
   return cute.make_tensor(r.iterator + from, cute.make_layout({n}, {step}))
 end
 
 -- The number of Philox blocks that `words` computes at once: AT_ONCE[1] without
--- `paired`, AT_ONCE[2] with it. More blocks need too many registers beside the
--- accumulators.
+-- `paired`, AT_ONCE[2] with it. More blocks, in addition to the accumulators,
+-- would need too many registers.
 local AT_ONCE = {4, 2}
 
---- Returns a random word for each element of a matrix, given the elements' rows
--- and columns as vectors. It is word column % 4 of the Philox block with
--- counter (column / 4, row, batch, 0).
----@param paired? boolean elements 2 i and 2 i + 1 are in columns 2 j, 2 j + 1
--- of a row, so they share a counter
+--- Returns a random word for each element of a matrix. `rows` and `cols` are
+-- vectors of the elements' rows and columns. The word is number column % 4 of
+-- the four words for the Philox counter (column / 4, row, batch, 0).
+---@param paired? boolean says that elements 2 i and 2 i + 1 are in columns 2 j
+-- and 2 j + 1 of a row, so that they share a counter
 function philox.words(rows, cols, batch, seed, paired)
   local k0, k1 = philox.key(seed)
   local step = paired and 2 or 1
@@ -100,8 +100,8 @@ function philox.words(rows, cols, batch, seed, paired)
 end
 
 --- Returns a random number between 0 and 1 (exclusive) for position `row`. It
--- comes from word 0 of the Philox block with counter (row, 0, 0, 0).
----@param row any i32 of the kernel
+-- is made from the first word for the Philox counter (row, 0, 0, 0).
+---@param row any a traced i32
 ---@param seed any
 function philox.uniform(row, seed)
   local k0, k1 = philox.key(seed)
@@ -109,7 +109,7 @@ function philox.uniform(row, seed)
   return philox.open((philox.four(c, zero, zero, zero, k0, k1)))
 end
 
---- Returns random words as f32 between 0 and 1, never equal to either.
+--- Converts random words to f32 between 0 and 1. The results are never 0 or 1.
 function philox.open(word)
   local x = ((word >> 8):to(cute.f32) + 0.5) * 2.0 ^ -24
   return cute.min(x, 1 - 2.0 ^ -24)
@@ -133,7 +133,7 @@ function philox.check(x, p, seed)
   if wrong then core.fail("bad-argument", "at:dropout: " .. wrong) end
 end
 
---- Returns x / (1 - p) if the random word of x is at least p 2^32, else 0.
+--- Returns x / (1 - p) where the random word of x is at least p 2^32, else 0.
 function philox.dropout(x, words, p)
   local least, scale = p * 4294967296.0, 1.0 / (1.0 - p)
   if math.type(p) then

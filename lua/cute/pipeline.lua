@@ -1,4 +1,4 @@
---- cute.pipeline: a circular buffer of stages between producers and consumers.
+--- cute.pipeline: a ring of stages between producers and consumers.
 --
 -- A tile travels through one stage of shared memory:
 --
@@ -12,8 +12,8 @@
 -- waits for the group of the stage that it wants to read (wait). This wait
 -- covers only the thread's own copies, so the threads of the block then
 -- synchronize at a barrier. Groups complete in the order in which they were
--- committed. A wait for the oldest of n + 1 groups is therefore a wait until at
--- most n groups are pending, the form that cp.async.wait_group has.
+-- committed. To wait for the oldest of n + 1 groups, a thread therefore waits
+-- until at most n groups are pending (cp.async.wait_group n).
 --
 --     local pipe = cute.pipeline.PipelineCpAsync {num_stages = 3}
 --     local write = pipe:make_producer_state()
@@ -36,8 +36,8 @@
 --     end
 --     pipe:producer_tail(write)                  -- no copies are pending now
 --
--- On Hopper, producers and consumers are different warps. Two mbarriers for
--- each stage signal that it is full and that it is empty:
+-- On Hopper, producers and consumers are different warps. Each stage has two
+-- mbarriers, which signal that it is full and that it is empty:
 --
 --     local pipe = cute.pipeline.PipelineTmaAsync {
 --       num_stages = 4, tx_count = BYTES,

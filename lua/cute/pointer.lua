@@ -3,7 +3,7 @@ local core = require "cute.core"
 
 local pointer = {}
 
--- Returns a pointer to global memory at an address that a kernel computes.
+-- Returns a pointer to global memory. A kernel computes the address.
 local function at_address(dtype, address, memspace, opts)
   if memspace and memspace ~= "gmem" then
     core.fail("bad-argument", ("make_ptr: an integer address needs memory "
@@ -18,17 +18,18 @@ local function at_address(dtype, address, memspace, opts)
   return core.ptr_at(dtype, address, align or math.max(dtype.bits // 8, 1))
 end
 
---- Makes a pointer to elements of `dtype`. The source is a buffer or tensor of
--- the host, an iterator of a kernel (the result points to the same memory), or
--- an address of type i64 or u64 in global memory. A kernel loads the address
--- (`tensor.address` of the host or a GPU) or computes it. The simulator accepts
--- addresses in the arguments of the launch, and in tensors whose address was
--- requested; a GPU accepts any address.
+--- Makes a pointer to elements of `dtype`. There are three kinds of source: a
+-- buffer or tensor of the host; an iterator of a kernel, to whose memory the
+-- result points; or an address of type i64 or u64 in global memory. A kernel
+-- loads the address (`tensor.address` of the host or a GPU) or computes it. The
+-- simulator accepts addresses in the arguments of the launch, and in tensors
+-- whose address was requested; a GPU accepts any address.
 ---@param dtype cute.DType
 ---@param value table|integer a buffer, tensor, iterator or address
----@param memspace? string "host" "gmem" "smem" "rmem": checked when given
+---@param memspace? string "host" "gmem" "smem" "rmem": the expected memory
+-- space, which is checked
 ---@param opts? table {assumed_align: integer} alignment of an address in bytes;
--- an element's when absent
+-- if absent, that of an element
 ---@return table iterator
 function pointer.make_ptr(dtype, value, memspace, opts)
   if type(dtype) == "string" then dtype = core[dtype] end
@@ -81,9 +82,8 @@ function pointer.recast_ptr(ptr, dtype, swizzle)
     .iterator
 end
 
---- Makes a tensor or vector with the shape of x, and with x's type unless
--- another is given. Its elements are 0, because values of a kernel are never
--- undefined.
+--- Makes a tensor or vector with the shape of x. Its type is x's unless `dtype`
+-- is given. Its elements are 0, because values of a kernel are never undefined.
 ---@param x table vector or tensor
 ---@param dtype? cute.DType
 function pointer.empty_like(x, dtype) return core.full_like(x, 0, dtype) end

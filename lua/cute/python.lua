@@ -10,8 +10,8 @@ local source = require "cute.lang.source"
 local python = {devices = devices}
 local is_kernel = script.is_kernel
 
--- Returns the table of options that follows the arguments, or nil if there is
--- none, and the number of arguments without it.
+-- Returns the table of options at the end of the arguments, or nil if there is
+-- none. Also returns the number of arguments without it.
 local function split(n, ...)
   local last = select(n, ...)
   local options = type(last) == "table" and getmetatable(last) == nil
@@ -30,10 +30,10 @@ function python.launch(k, ...)
   k(table.unpack({...}, 1, n)):launch(opts)
 end
 
---- Returns a function that XLA's runtime calls. It takes the n arguments of f,
--- then a tensor for each result. If f is a kernel, it is launched with all
--- these tensors and the launch options `options`. If f is a function, its
--- results are copied to the tensors.
+--- Returns a function that XLA's runtime calls. Its arguments are the n
+-- arguments of f, then a tensor for each result. If f is a kernel, the function
+-- launches it with all these tensors and the launch options `options`. If f is
+-- a function, it copies f's results to the tensors.
 ---@param f any
 ---@param n integer
 ---@param options? table
@@ -62,10 +62,10 @@ end
 -- Functions as text
 ---------------------------------------------------------------------------
 
-local written = {}  -- The functions made so far, by their text.
+local written = {}  -- Maps a text to its function.
 
 --- Returns the function that a text such as "function(x) return x * 2 end"
--- defines. The same text returns the same function, so that cute.ops finds the
+-- defines. Equal texts return the same function, so that cute.ops finds the
 -- plan of an earlier call. The text can use the global variable `cute`.
 local function compiled(text)
   local f = written[text]
@@ -81,8 +81,8 @@ local function compiled(text)
   return f
 end
 
--- Replaces each text that begins with "function(", in x or in the tables of x,
--- by the function that it defines.
+-- Replaces each text in x (or in the tables of x) that begins with "function("
+-- by the function that the text defines.
 local function with_functions(x)
   if type(x) == "string" and x:find "^%s*function%s*%(" then
     return compiled(x)
@@ -92,9 +92,9 @@ local function with_functions(x)
   return x
 end
 
--- Replaces the names of options in the list o.gradients by the options' values:
--- ops.attention_backward recognizes tensors by identity, but a tensor of Python
--- becomes a new object at each place.
+-- Replaces the names of options in the list o.gradients by the values of these
+-- options. ops.attention_backward recognizes tensors by identity, but a tensor
+-- that Python passes twice becomes two objects.
 local function find_gradients(o)
   for i, v in ipairs(type(o.gradients) == "table" and o.gradients or {}) do
     if type(v) == "string" then o.gradients[i] = o[v] end
@@ -102,8 +102,8 @@ local function find_gradients(o)
 end
 
 --- Returns the operation of cute.ops with this name, or nil if there is none.
--- The returned function accepts the source text of a function in place of each
--- argument or option that is a function.
+-- In place of each argument or option that is a function, the returned function
+-- accepts the source text of a function.
 function python.operation(name)
   local ok, f = pcall(function() return (require "cute.ops")[name] end)
   if not ok or type(f) ~= "function" then return nil end
@@ -128,12 +128,12 @@ end
 -- Scripts
 ---------------------------------------------------------------------------
 
---- Runs a script. Returns its functions and kernels by name: those of its
--- global variables, and those of the fields of the table that it returned. If
--- the script returned a kernel, the kernel's own name is used. If it returned a
--- function, the name is "main".
+--- Runs a script. Returns its functions and kernels by name: the script's
+-- global variables, and the fields of the table that it returned. If the script
+-- returned a kernel, the kernel's own name is used. If it returned a function,
+-- the name is "main".
 ---@param text string
----@param chunk string the chunk's name, with "@" or "="
+---@param chunk string the chunk's name, which begins with "@" or "="
 ---@return table parts {name = value}
 function python.load(text, chunk)
   text = script.source(text, chunk)
@@ -173,8 +173,8 @@ end
 -- Shapes of results
 ---------------------------------------------------------------------------
 
--- The class of extents that are known only when Python calls. An object holds
--- the text of an expression that Python computes.
+-- The class of extents that are not known before Python calls. An object holds
+-- the text of an expression that Python evaluates then.
 local Extent = {}
 Extent.__index = function(_, k)
   core.fail("bad-argument", ("an extent is a number; it has no field %s")
@@ -205,9 +205,9 @@ local function unknown()
 end
 Extent.__lt, Extent.__le, Extent.__unm = unknown, unknown, unknown
 
--- Returns a stand-in for argument x of a function that computes shapes. For a
--- tensor, given as {tensor = number, rank =, dtype =}, the stand-in is a table
--- with the tensor's shape.
+-- Returns a stand-in for argument x of a function that computes shapes. A
+-- tensor is given as {tensor = number, rank =, dtype =}. Its stand-in is a
+-- table with the tensor's shape.
 local function stand_in(x)
   if type(x) ~= "table" or not x.tensor then return x end
   local shape = {}
@@ -216,8 +216,8 @@ local function stand_in(x)
 end
 
 --- Calls a script's function that returns {shape = {...}, dtype =} for each
--- result. Without dtype, the result has the dtype of the first tensor. Returns
--- a list of {shape = expressions, dtype = name}.
+-- result. A result without dtype has the dtype of the first tensor. Returns a
+-- list of {shape = expressions, dtype = name}.
 function python.shapes(f, ...)
   local args = table.pack(...)
   local first
@@ -237,8 +237,8 @@ function python.shapes(f, ...)
     end
     local shape = {}
     for k, n in ipairs(r.shape) do shape[k] = text_of(n) end
-    -- The value "end" makes the encoder write an empty `shape` as a list and
-    -- not as a table with fields.
+    -- The element "end" makes the encoder write even an empty `shape` as a
+    -- list, not as a table with fields.
     shape[#shape + 1] = "end"
     out[i] = {shape = shape,
               dtype = tostring(r.dtype or first and first.dtype or "f32")}
@@ -247,14 +247,13 @@ function python.shapes(f, ...)
 end
 
 --- Begins to check each launch on the simulator. Without options, ends the
--- checks, and returns the list of faults and notes that they found
--- (cutelua.check.watch).
+-- checks and returns the list of faults and notes found (cutelua.check.watch).
 function python.watch(opts) return sign.workshop.watch_launches(opts) end
 
---- Adds an error to the findings of watched launches.
+--- Adds an error to the findings of checked launches.
 function python.add_error(...) sign.workshop.watch_error(...) end
 
---- Returns the findings of watched launches as text, in a format.
+--- Returns the findings of checked launches as text, in a given format.
 function python.findings(...) return sign.workshop.watch_findings(...) end
 
 return python

@@ -1,17 +1,18 @@
 --- The canonical shared-memory layouts that warpgroup MMAs read.
 --
--- An atom, the smallest tile of such a layout, is given by its major mode ("K"
--- or "MN"), its swizzle ("INTER", "SW32", "SW64", "SW128") and the width of its
--- elements in bits. The atom has 8 rows, each as long as the swizzle's span
--- (for INTER, 128 bits). KINDS holds swizzles of byte offsets; smem.atom
--- converts them to element offsets. tcgen05 also has "SW128_32B", which moves
--- granules of 32 bytes and whose atom has 4 rows.
+-- The smallest tile of such a layout is an atom. It is given by its major mode
+-- ("K" or "MN"), its swizzle ("INTER", "SW32", "SW64", "SW128") and the width
+-- of its elements in bits. The atom has 8 rows, each as long as the swizzle's
+-- span (for INTER, 128 bits). KINDS holds swizzles of byte offsets; smem.atom
+-- converts them to element offsets. tcgen05 also has "SW128_32B", which
+-- permutes pieces of 32 bytes, and whose atom has 4 rows.
 local core = require "cute.core"
 
 local smem = {}
 
--- The properties of each swizzle. swizzle: the numbers B, M, S of Sw<B,M,S> on
--- byte offsets. bits: the span. rows: the rows of an atom.
+-- The properties of each swizzle. `swizzle` has the numbers B, M, S of
+-- Sw<B,M,S> on byte offsets. `bits` is the span of a row, and `rows` the number
+-- of rows of an atom.
 local KINDS = {
   INTER = {swizzle = {0, 4, 3}, bits = 128, rows = 8},
   SW32 = {swizzle = {1, 4, 3}, bits = 256, rows = 8},
@@ -25,7 +26,7 @@ local function find(name)
     .. "'%s' (INTER, SW32, SW64, SW128, SW128_32B)"):format(name))
 end
 
---- Returns the swizzle of byte offsets of a kind such as "SW128".
+--- Returns the swizzle on byte offsets of a kind such as "SW128".
 function smem.swizzle(kind)
   return core.make_swizzle(table.unpack(find(kind).swizzle))
 end

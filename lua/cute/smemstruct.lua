@@ -7,16 +7,16 @@
 --     local s = cute.utils.SmemAllocator():allocate(Storage)
 --     local sA = cute.make_tensor(s.sA, layout)
 --
--- A field's type can be a structure. In a union all fields begin at 0. Fields
--- are in the order of the list; a plain table, `{sum = cute.f32, sA =
+-- A field's type can be a structure. In a union all fields begin at offset 0.
+-- Fields are in the order of the list. A plain table, `{sum = cute.f32, sA =
 -- {cute.bf16, 128}}`, has no order, so its fields are sorted by name.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
 local structs = {}
 
--- With __closed, cute.lang.dependencies assumes that the fields of a structure
--- never change: no field is written after the structure was made.
+-- The field __closed tells cute.lang.dependencies that the fields of a
+-- structure never change: no field is written after the structure was made.
 local Struct = {__closed = true}
 Struct.__index = Struct
 
@@ -27,7 +27,7 @@ local function is_struct(x)
 end
 
 -- Returns a field's declaration. If its type is a result of MemRange or Align,
--- the declaration gets the type, count and alignment that this result holds.
+-- merges the type, count and alignment of this result into the declaration.
 local function spliced(d)
   local t = d[2]
   if type(t) ~= "table" or getmetatable(t) then return d end
@@ -39,8 +39,8 @@ local function spliced(d)
   return all
 end
 
--- Returns entry i of declaration d. The user may have given it by name, as
--- d[name], instead of d[i].
+-- Returns entry i of declaration d. The user may have given the entry by name,
+-- as d[name] instead of d[i].
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
     core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")
@@ -91,8 +91,8 @@ local function field(what, d)
           size = is_struct(t) and one * count or (t.bits * count + 7) // 8}
 end
 
--- Returns the declarations of fields as a list. Those of a plain table are
--- sorted by name.
+-- Returns the declarations of fields as a list. Declarations in a plain table
+-- are sorted by name.
 local function listed(what, fields)
   local names, list = {}, {}
   for name, t in pairs(type(fields) == "table" and fields or {}) do
@@ -177,9 +177,9 @@ function Struct:__tostring()
                                         table.concat(parts, "; "))
 end
 
--- Returns a table with a value for each field: one(field) for a field with an
--- element type, some(field, k) for the kth structure of a field. A field of
--- several structures gets a list of these values.
+-- Returns a table with a value for each field. one(field) computes the value of
+-- a field with an element type, some(field, k) that of the kth structure of a
+-- field. A field of several structures has a list of values.
 local function each_field(self, one, some)
   local out = {}
   for _, f in ipairs(self.fields) do
@@ -195,7 +195,8 @@ local function each_field(self, one, some)
 end
 
 --- Returns pointers to the fields of a structure that begins at `bytes` (an
--- iterator of u8). A field that is a structure gives a table of pointers.
+-- iterator of u8). For a field that is a structure, returns a table of
+-- pointers.
 ---@param bytes table
 ---@return table
 function Struct:at(bytes)
@@ -209,8 +210,8 @@ end
 
 --- Allocates a structure in the shared memory of a kernel.
 -- Returns pointers to its fields, like `at`. Each field is a separate
--- allocation; reports therefore name it and count its elements. The fields of a
--- union share one allocation.
+-- allocation, so that reports name the field and count its elements. The fields
+-- of a union share one allocation.
 ---@param align? integer minimum alignment in bytes
 ---@return table
 function Struct:allocate(align)

@@ -1,6 +1,7 @@
 --- Element types of sparse tensors. A sparse element stores num_phys of
--- num_logical elements of the dense tensor. A layout of sparse elements counts
--- the elements of the dense tensor, like the layouts of cute.blackwell_sparse:
+-- num_logical elements of the dense tensor. Like the layouts of
+-- cute.blackwell_sparse, a layout of sparse elements counts the elements of the
+-- dense tensor:
 --
 --     local a = cute.get_sparse_elem_type(2, 1, cute.f16)
 --     local sA = cute.make_smem_tensor(a.elem_type, a:stored(layout), 128)
@@ -17,10 +18,10 @@ local function is_power(n)
 end
 
 ---@class cute.SparseElemType
----@field num_logical integer elements of the dense tensor
----@field num_phys integer elements that are stored for them
----@field elem_type cute.DType of a stored element
----@field bits integer width of the stored elements together
+---@field num_logical integer number of elements of the dense tensor
+---@field num_phys integer number of these elements that are stored
+---@field elem_type cute.DType type of a stored element
+---@field bits integer width of all stored elements of a sparse element
 local Type = {__name = "sparse_elem"}
 Type.__index = Type
 
@@ -48,9 +49,11 @@ end
 
 --- Returns the element type of a sparse tensor, with fields num_logical,
 -- num_phys, elem_type and bits. Its method `stored` converts layouts.
----@param num_logical integer elements of the dense tensor: a power of two
----@param num_phys integer elements that are stored for them: a power of two
----@param elem_type cute.DType of a stored element
+---@param num_logical integer number of elements of the dense tensor: a power of
+-- two
+---@param num_phys integer number of these elements that are stored: a power of
+-- two
+---@param elem_type cute.DType type of a stored element
 ---@return cute.SparseElemType
 function sparse.get_sparse_elem_type(num_logical, num_phys, elem_type)
   local op = "get_sparse_elem_type"
@@ -76,7 +79,7 @@ Element.__index = Element
 
 --- Stores this sparse element at position `index` of a tensor of stored
 -- elements.
----@param tensor cute.Tensor with a layout of type:stored
+---@param tensor cute.Tensor whose layout is a result of type:stored
 ---@param index integer|cute.Value number of the sparse element in the tensor
 function Element:store(tensor, index)
   if core.typename(tensor) ~= "tensor"
@@ -89,8 +92,8 @@ function Element:store(tensor, index)
   for i, x in ipairs(self.elems) do tensor[first + i - 1] = x end
 end
 
---- Returns a sparse element for num_logical elements, of which `elems` are
--- stored. Its method `store` writes it to a tensor.
+--- Returns a sparse element for num_logical elements. `elems` are the stored
+-- ones. Its method `store` writes it to a tensor.
 ---@param num_logical integer
 ---@param elems cute.Value[] of one type
 ---@return cute.SparseElem

@@ -1,10 +1,10 @@
---- Stores the accumulators of a tile by TMA, part by part through a ring of
--- buffers in shared memory, as the epilogues of CUTLASS's GEMMs for Hopper do.
+--- Stores the accumulators of a tile by TMA. They pass through a ring of
+-- buffers in shared memory, as in the epilogues of CUTLASS's GEMMs for Hopper.
 --
--- A part consists of EN columns of the tile, with all rows of the MMA. The
--- threads convert it and write it to shared memory, by stmatrix if its type has
--- 16 bits. One thread then copies it to global memory while the threads write
--- the next part to another buffer.
+-- A tile is stored in parts. A part consists of EN columns of the tile, with
+-- all rows of the MMA. The threads convert a part and write it to shared
+-- memory, with stmatrix if its type has 16 bits. One thread then copies it to
+-- global memory while the threads write the next part to another buffer.
 local core = require "cute.core"
 local cute = require "cute"
 local hopper = require "cute.hopper"
@@ -15,9 +15,9 @@ local epilogue = {}
 local Epilogue = {}
 Epilogue.__index = Epilogue
 
--- Returns the atom that stores EN columns of accumulators: the atom of
--- utils.get_smem_store_op or, if that atom has more columns than a part, one
--- for half as many.
+-- Returns the copy atom that stores EN columns of accumulators. It is the atom
+-- of utils.get_smem_store_op or, if that atom has more columns than a part, an
+-- atom for half as many columns.
 local function store_atom(dtype, major, columns)
   if dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", dtype,
@@ -33,12 +33,12 @@ end
 -- at, f) for each tile, and tail() after all tiles.
 --
 -- `smem` (EM,EN,STAGES) is the ring of buffers in shared memory; EM is the
--- MMA's number of rows. Its layout is the one that `atom` was made with
--- (utils.make_smem_layout_epi). `coords` are the coordinates that belong to the
--- atom, (M,N) or (M,N,L). `major` is the contiguous mode of smem, "n" when
--- absent. `barrier` synchronizes the threads of the MMA; when absent, all
--- threads of the block are synchronized. `thread` is this thread's index among
--- the threads of the MMA.
+-- MMA's number of rows. `atom` was made with the layout of smem
+-- (utils.make_smem_layout_epi). `coords` is the coordinate tensor that belongs
+-- to the atom, (M,N) or (M,N,L). `major` is the contiguous mode of smem, "n" if
+-- absent. `barrier` synchronizes the threads of the MMA; if absent, all threads
+-- of the block synchronize. `thread` is this thread's index among the threads
+-- of the MMA.
 ---@param o table {mma: any, atom: any, coords: any, smem: any, thread: any?,
 -- barrier: any?, major: string?, cache_policy: any?}
 function epilogue.new(o)
@@ -80,7 +80,7 @@ function epilogue.new(o)
       or cute.arch.sync_threads}, Epilogue)
 end
 
--- Fills registers of one part with n values of a fragment, beginning with
+-- Fills the registers of one part with n values of a fragment, beginning with
 -- number `first`. f converts the values, which are then rounded to the type of
 -- D.
 local function fill(self, acc, first, f)
@@ -92,8 +92,8 @@ local function fill(self, acc, first, f)
   part:store(x:to(part.element_type))
 end
 
--- Copies a buffer to the part at {m, n} of D by TMA. A box that begins outside
--- D is skipped.
+-- Copies a buffer to the part of D at {m, n} by TMA. Skips a part that begins
+-- outside D.
 local function send(self, m, n, l, buffer)
   local from = self.from(_, buffer)
   local to = self.matrices and self.to(_, m, n, l) or self.to(_, m, n)
@@ -112,8 +112,8 @@ local function free(self)
   cute.when(self.leader, function() self.pipe:producer_acquire() end)
 end
 
---- Stores the accumulators (MMA,MMA_M,MMA_N) of tile {m, n[, l]} of D; elements
--- outside D are dropped. f converts a vector of accumulators to the values to
+--- Stores the accumulators (MMA,MMA_M,MMA_N) of tile {m, n[, l]} of D. Drops
+-- elements outside D. f converts a vector of accumulators to the values to
 -- store.
 ---@param acc any
 ---@param at any[]

@@ -11,8 +11,8 @@
 --     end)
 --     step:launch()
 --
--- In the simulator each command executes at once. There, a graph replays its
--- recording, and rejects the same operations as on a GPU.
+-- In the simulator each command executes at once. A graph of the simulator
+-- replays its recording, and rejects the same operations as a graph of a GPU.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local kernel = require "cute.lang.kernel"
@@ -37,8 +37,8 @@ end
 -- Streams and events of the simulator
 ---------------------------------------------------------------------------
 
--- Raises an error if the caller may not wait: the recording of a graph must not
--- contain a wait. In the simulator a wait returns at once.
+-- Raises an error if the caller must not wait, because a graph is being
+-- recorded. In the simulator a wait returns at once.
 local function waits(what)
   if core.recording() then
     core.fail("in-graph", what .. " waits for the GPU, which runs nothing "
@@ -46,8 +46,8 @@ local function waits(what)
   end
 end
 
--- Raises an error if stream, event or graph x was closed; the simulator does
--- this as a GPU does.
+-- Raises an error if stream, event or graph x was closed. The simulator thus
+-- behaves like a GPU.
 local function open(x, what)
   core.outside()
   if x.closed then core.fail("closed", ("the %s was closed"):format(what)) end
@@ -56,8 +56,8 @@ end
 local Event = {simulated = true, device = "sim"}
 Event.__index = Event
 
---- Records the progress of the given stream, or of the current stream when
--- absent.
+--- Records the progress of a stream: the given one or, if absent, the current
+-- stream.
 function Event:record(of)
   open(self, "event")
   if of then open(of, "stream") end
@@ -88,7 +88,7 @@ function Event:done()
   return self.at ~= nil
 end
 
---- Returns the milliseconds from this event to another; both must be recorded
+--- Returns the milliseconds from this event to another. Both must be recorded
 -- and complete.
 function Event:elapsed(to)
   core.outside()
@@ -125,8 +125,8 @@ function Stream:wait(other)
   return true
 end
 
---- Records an event after all work of the stream: a new event, or the given
--- one.
+--- Records an event after all work of the stream, and returns it. The event is
+-- new unless one is given.
 function Stream:record(event)
   event = event or setmetatable({}, Event)
   event:record(self)
@@ -149,21 +149,21 @@ sign.class("stream", Stream, [[
 
 --- Makes a stream, which runs its work in order and concurrently with other
 -- streams. Its methods are sync() (waits for all work), wait(event or stream),
--- record([event]), which returns the event, done() (is all work complete?) and
--- close().
----@param device? any the GPU, if there is one, when absent
+-- record([event]) (which returns the event), done() (reports whether all work
+-- is complete) and close().
+---@param device? any if absent, the GPU or, without one, the simulator
 function stream.stream(device)
   local d = device_of(device)
   if d.kind == "sim" then return setmetatable({}, Stream) end
   return must(d.dev:stream())
 end
 
---- Returns a stream for a stream of another library, such as PyTorch's. The
--- handle is the driver's CUstream as an integer. The library must keep the
--- stream open until the result is closed. For handle 0, the default stream, the
--- function returns nil: work without a stream uses the default stream.
+--- Returns a stream object for a stream of another library, such as PyTorch's.
+-- The handle is the driver's CUstream as an integer. The library must keep the
+-- stream open until the result is closed. For handle 0, the default stream,
+-- returns nil: work without a stream uses the default stream.
 ---@param handle integer
----@param device? any the GPU when absent
+---@param device? any the GPU if absent
 ---@return any?
 function stream.external_stream(handle, device)
   local d = device_of(device)
@@ -187,8 +187,8 @@ local function gpu_of(s)
   if s.device ~= "sim" then return device_of(s.device).dev end
 end
 
---- Calls f(...) with this stream as the current stream. Work that names no
--- stream uses the current stream.
+--- Calls f(...) with this stream as the current stream. Launches and copies
+-- without the option `stream` use the current stream.
 ---@param s any a stream
 ---@param f function
 ---@return any ... results of f
@@ -233,7 +233,7 @@ function Graph.__tostring(g)
 end
 
 -- Runs f in the simulator while recording its launches and copies. Returns the
--- record, a list of functions with their arguments.
+-- recording, a list of functions with their arguments.
 local function record(f)
   core.outside()
   if core.recording() then
@@ -248,8 +248,8 @@ local function record(f)
   return list
 end
 
---- Runs all recorded work as one launch, on stream `on`, or on the current
--- stream when absent.
+--- Runs all recorded work as one launch, on stream `on` or, if absent, on the
+-- current stream.
 function Graph:launch(on)
   open(self, "graph")
   if on then open(on, "stream") end
@@ -275,7 +275,7 @@ function Graph:launch_n(n, on)
 end
 
 --- Records another function in place of the recorded one. This is cheap if only
--- numbers and tensors differ between the two.
+-- numbers and tensors differ between the two recordings.
 function Graph:update(f)
   self.list, self.closed = record(f), nil
   self.nodes, self.bytes = #self.list, core.recorded_bytes(self.list)
@@ -304,8 +304,9 @@ sign.class("graph", Graph, [[
 --     g:launch_n(5)
 --     x(0)  --> 5.0
 ---@param f function
----@param opts? {device: any, stream: any} device: the GPU, if there is one,
--- when absent; stream: the stream to record, if f's launches name one
+---@param opts? {device: any, stream: any} device: if absent, the GPU or,
+-- without one, the simulator; stream: the stream to record, if f's launches
+-- name one
 ---@return any graph graph.nodes: number of recorded launches, copies and fills;
 -- graph.bytes: bytes of memory that the graph keeps
 function stream.graph(f, opts)

@@ -1,4 +1,4 @@
---- Symbolic arguments, with which a kernel is compiled without data.
+--- Symbolic arguments: they stand for data, so that kernels compile without it.
 --
 --     local X = cute.symbolic {dtype = cute.bf16, shape = {"m", "k%8"},
 --                              align = 16}
@@ -12,7 +12,7 @@ local core = require "cute.core"
 
 local symbolic = {}
 
--- The largest nesting depth of shapes and strides, the same as for tuples.
+-- The largest nesting depth of shapes and strides. Tuples have the same limit.
 local DEEPEST = 32
 local ids, named = 0, {}
 
@@ -60,8 +60,8 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns a table of the known facts about x, an extent or a stride. For an
--- integer: {n = x, div = x, but at least 1}. For a symbol: {div = its divisor,
--- id = its number, wide = whether it has 64 bits}.
+-- integer it is {n = x, div = max(x, 1)}. For a symbol it is {div = its
+-- divisor, id = its number, wide = whether it has 64 bits}.
 local function leaf(what, x)
   if math.type(x) == "integer" then
     if x < 0 then
@@ -111,8 +111,8 @@ local function collect(what, x)
   return list
 end
 
--- Returns nested tables like x, in which each symbol is replaced by its
--- divisor. Integers are unchanged.
+-- Returns a copy of the nested tables of x in which each symbol is replaced by
+-- its divisor.
 local function numbers(x, list, at)
   if type(x) ~= "table" then
     at[1] = at[1] + 1
@@ -132,7 +132,7 @@ local function times(a, b)
 end
 
 -- Returns the compact strides of the leaves of a shape. `order` has a number
--- for each leaf; the leaf with the lowest number varies fastest.
+-- for each leaf. The leaf with the lowest number varies fastest.
 local function compact(shape, order)
   local at, stride, step = {}, {}, {n = 1, div = 1}
   for i = 1, #shape do at[i] = i end
@@ -177,12 +177,12 @@ local function check_align(dtype, align)
   return align
 end
 
--- Returns x, or {x} if it is not a table, because shapes and strides of tensors
--- are tuples.
+-- Returns x, or {x} if it is not a table: shapes and strides of tensors are
+-- tuples.
 local function tuple(x) return type(x) == "table" and x or {x} end
 
--- Makes a symbolic tensor from d = {dtype =, shape =, stride = or order =,
--- align =, wide =}.
+-- Makes a symbolic tensor from a table d: {dtype =, shape =, stride = or order
+-- =, align =, wide =}.
 local function make(d)
   d.shape, d.stride = tuple(d.shape), d.stride and tuple(d.stride)
   local shape = collect("shape", d.shape)
@@ -230,7 +230,7 @@ function symbolic.make_fake_tensor(dtype, shape, stride, opts)
 end
 
 --- Makes a compact tensor without data. `stride_order` is the order of its
--- modes (mode 0 varies fastest when absent). Its strides have 32 bits unless
+-- modes; if absent, mode 0 varies fastest. The strides have 32 bits unless
 -- use_32bit_stride = false.
 ---@param dtype cute.DType|string
 ---@param shape any

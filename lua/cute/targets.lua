@@ -4,7 +4,7 @@
 -- The limits come from three sources. One is NVIDIA's own occupancy calculation
 -- (cuda_occupancy.h of CUDA 13.0; of 13.5 for sm_103 and sm_107). Another is
 -- the technical specifications in "CUDA C++ Programming Guide". The number of
--- threads of sm_107 comes from ptxas 13.5. core/ir/target.h says how much
+-- threads of sm_107 comes from ptxas 13.5. core/ir/target.h defines how much
 -- shared memory a block can have, and which instructions exist.
 local core = require "cute.core"
 
@@ -12,8 +12,9 @@ local targets = {}
 
 local KIB, MIB = 1 << 10, 1 << 20
 
--- Limits of an SM by its number sm: threads, blocks, KiB of shared memory, and
--- barriers (absent before sm_90, where the number of barriers is not limited).
+-- Limits of an SM, by the number of its architecture: threads, blocks, KiB of
+-- shared memory, and barriers (absent before sm_90, where their number is not
+-- limited).
 local LIMITS = {}
 for _, row in ipairs {
   {70, 2048, 32, 96}, {72, 2048, 32, 96}, {75, 1024, 16, 64},
@@ -32,11 +33,12 @@ end
 
 --- Returns the limits of an SM as a table. Its fields threads, blocks, shared
 -- (bytes), barriers (nil: no limit) and registers are maxima for an SM.
--- reserved: bytes of shared memory that each block takes in addition.
--- shared_unit: allocation unit of shared memory, in bytes. register_unit:
--- allocation unit of a warp's registers. thread_registers: maximum number of
--- registers of a thread. block_threads: maximum number of threads of a block.
----@param sm integer 80, 90, ...
+-- `reserved` is the bytes of shared memory that each block uses in addition.
+-- `shared_unit` is the allocation unit of shared memory in bytes,
+-- `register_unit` that of a warp's registers. `thread_registers` is the maximum
+-- number of registers of a thread, `block_threads` the maximum number of
+-- threads of a block.
+---@param sm integer such as 80 or 90
 ---@return table
 function targets.limits(sm)
   return LIMITS[sm]
@@ -52,18 +54,19 @@ function targets.sms(sm)
   return card and card.sms or sm < 90 and 108 or 132
 end
 
--- Numbers of SMs in the groups of an H100 and an H200. All blocks of a cluster
--- run in one group, and a group runs as many whole clusters as fit. The last
--- four groups run clusters of 1 or 2 blocks only. This rule reproduces all 41
--- numbers that the driver returned for 1, 2 and 8 blocks per SM.
+-- An H100 and an H200 consist of groups with these numbers of SMs. All blocks
+-- of a cluster run in one group, and a group runs as many whole clusters as
+-- fit. The last four groups run clusters of 1 or 2 blocks only. This rule
+-- reproduces all 41 numbers that the driver returned for 1, 2 and 8 blocks per
+-- SM.
 local GROUPS, GROUPED = {18, 18, 16, 16, 16, 16, 16, 8, 2, 2, 2, 2}, 132
 
 --- Returns the number of clusters that run at once on a GPU that is not
 -- present.
----@param sms integer number of multiprocessors; if it is less than the card's,
--- only so many take part
----@param size integer blocks of a cluster
----@param blocks? integer of an SM, 1 when absent
+---@param sms integer number of multiprocessors; less than the card's number if
+-- only some of them take part
+---@param size integer number of blocks of a cluster
+---@param blocks? integer number of blocks of an SM, 1 if absent
 ---@return integer
 function targets.clusters(sms, size, blocks)
   blocks = blocks or 1
@@ -79,16 +82,17 @@ end
 --- The GPU that the simulator models.
 targets.H100 = {arch = "sm_90a", sms = 132, l2_bytes = 50 * MIB}
 
--- Blackwell's GPUs: published figures, not measured. clock: Hz, at which `fmas`
--- give the published rates; fmas: dense multiply-adds per cycle of an SM for
--- operands of 16 bits, with f32 accumulators; times: the ratio of other
--- operands' rates to it (i8: absent without such instructions); dram: bytes per
--- second. Sources: "NVIDIA Blackwell Architecture Technical Brief" and the data
--- sheets of HGX B200 (2.25 PFLOP/s of bf16, 1.1 of tf32, 4.5 of 8 bits, 9 of
--- e2m1; 7.7 TB/s) and of HGX B300 (14 PFLOP/s of e2m1); "NVIDIA RTX Blackwell
--- GPU Architecture" (GeForce RTX 5090: 209.5 TFLOP/s of bf16, 419 of 8-bit
--- floats, 838 TOP/s of i8, 1676 TFLOP/s of e2m1; 1.792 TB/s, 96 MiB of L2);
--- "Blackwell Tuning Guide" of CUDA 13.0 (126 MB of L2).
+-- Blackwell's GPUs: published figures, not measured. `fmas` is the number of
+-- dense multiply-adds per cycle of an SM, for operands of 16 bits with f32
+-- accumulators. `clock` is the clock in Hz at which `fmas` yields the published
+-- rates. `times` has the ratios of other operands' rates to that of 16 bits
+-- (`i8` is absent without such instructions). `dram` is in bytes per second.
+-- Sources: "NVIDIA Blackwell Architecture Technical Brief" and the data sheets
+-- of HGX B200 (2.25 PFLOP/s of bf16, 1.1 of tf32, 4.5 of 8 bits, 9 of e2m1; 7.7
+-- TB/s) and of HGX B300 (14 PFLOP/s of e2m1); "NVIDIA RTX Blackwell GPU
+-- Architecture" (GeForce RTX 5090: 209.5 TFLOP/s of bf16, 419 of 8-bit floats,
+-- 838 TOP/s of i8, 1676 TFLOP/s of e2m1; 1.792 TB/s, 96 MiB of L2); "Blackwell
+-- Tuning Guide" of CUDA 13.0 (126 MB of L2).
 targets.B200 = {arch = "sm_100a", sms = 148, l2_bytes = 126 * MIB,
   clock = 1.855e9, fmas = 4096, dram = 7.7e12,
   times = {tf32 = 0.5, bits8 = 2, i8 = 2, bits4 = 4}}
@@ -99,7 +103,7 @@ targets.RTX5090 = {arch = "sm_120a", sms = 170, l2_bytes = 96 * MIB,
   clock = 2.407e9, fmas = 256, dram = 1.792e12,
   times = {tf32 = 0.5, bits8 = 2, i8 = 4, bits4 = 8}}
 
---- Returns the GPU whose figures represent a Blackwell target; nil for other
+--- Returns the GPU whose figures represent a Blackwell target, or nil for other
 -- targets.
 ---@param sm integer
 ---@return table?
@@ -112,14 +116,14 @@ end
 local function round_up(x, unit) return (x + unit - 1) // unit * unit end
 
 --- Returns a table {blocks =, by = {"registers", ...}, limits = {registers =,
--- shared =, threads =, blocks =, barriers =}}. blocks is the number of blocks
--- that an SM holds at once; 0 means that not even one block fits. limits has
+-- shared =, threads =, blocks =, barriers =}}. `blocks` is the number of blocks
+-- that an SM holds at once; it is 0 if not even one block fits. `limits` has
 -- the number of blocks that each limit alone would allow, and `by` lists the
--- limits that are reached.
+-- limits that determine `blocks`.
 ---@param sm integer
 ---@param block table {threads: integer, registers: integer?, shared: integer?,
--- barriers: integer?} registers: of a thread, nil where they are not known;
--- shared: bytes of a block
+-- barriers: integer?}; `registers` is per thread (nil if not known), `shared`
+-- the bytes of a block
 ---@return table
 function targets.occupancy(sm, block)
   local t = targets.limits(sm)
@@ -153,10 +157,9 @@ function targets.occupancy(sm, block)
   return {blocks = blocks, by = by, limits = limits}
 end
 
---- Raises an error if a cooperative launch has more blocks than the GPU that
--- the simulator models can run at once. All limits except registers are
--- considered.
----@param p table prepared
+--- Raises an error if a cooperative launch has more blocks than can run at once
+-- on the GPU that the simulator models. Considers all limits except registers.
+---@param p table the prepared launch
 ---@param grid integer[]
 function targets.check_resident(p, grid)
   local sm, block, info = p.device.sm, p.block, p.program.info

@@ -19,9 +19,9 @@ local BYTES = 128
 
 local function when(...) require "cute.lang.branch".when(...) end
 
---- The memory in which a kernel changes tensor maps. GMEM: the maps are changed
--- in place in global memory. SMEM: they are changed in shared memory and then
--- copied to global memory.
+--- The memory in which a kernel changes tensor maps. With GMEM, maps are
+-- changed in place in global memory. With SMEM, they are changed in shared
+-- memory and then copied to global memory.
 tensormaps.TensorMapUpdateMode = {GMEM = "GMEM", SMEM = "SMEM"}
 
 local Manager = {}
@@ -50,16 +50,16 @@ local function by_one(f)
 end
 
 --- Returns the pointer to a tensor map as the argument type that copies accept.
----@param ptr table to i64
+---@param ptr table pointer to i64
 function Manager:get_tensormap_ptr(ptr)  -- luacheck: ignore self
   return core.make_tensor(ptr.iterator or ptr,
     core.make_layout(BYTES * 8 // ptr.element_type.bits))
 end
 
---- Copies an atom's tensor map to the memory at a pointer. Only warp warp_id
--- copies.
+--- Copies an atom's tensor map to the memory at a pointer. Only the warp with
+-- index warp_id copies.
 ---@param copy_atom table
----@param dst_ptr table in global memory, or for mode SMEM in shared memory
+---@param dst_ptr table in global memory or, in mode SMEM, in shared memory
 ---@param warp_id integer
 function Manager:init_tensormap_from_atom(copy_atom, dst_ptr, warp_id)
   when(arch.warp_idx():eq(warp_id), function()
@@ -73,8 +73,8 @@ function Manager:fence_tensormap_initialization()
   if not self.in_smem then cpasync.fence_tma_desc_release() end
 end
 
---- Acquires a tensor map that a warp has changed, so that this thread's copies
--- use its new contents.
+--- Acquires a tensor map that a warp has changed. Copies that this thread
+-- issues later then use the map's new contents.
 ---@param tensormap_ptr table in global memory
 function Manager:fence_tensormap_update(tensormap_ptr)
   cpasync.fence_tma_desc_acquire(tensormap_ptr)
@@ -82,12 +82,14 @@ function Manager:fence_tensormap_update(tensormap_ptr)
 end
 
 --- Changes each tensor map so that it describes another tensor, and releases
--- it. Only warp `warp_id` changes the maps.
----@param tensor_gmem table[] tensors
----@param tma_copy_atom table[] the maps' atoms
+-- the map for other threads. Only the warp with index `warp_id` changes the
+-- maps.
+---@param tensor_gmem table[] the tensors to describe
+---@param tma_copy_atom table[] the atoms to which the maps belong
 ---@param tensormap_gmem_ptr table[] pointers to the maps
 ---@param warp_id integer
----@param tensormap_smem_ptr? table[] in mode SMEM: where the maps are changed
+---@param tensormap_smem_ptr? table[] in mode SMEM: pointers to the maps in
+-- shared memory
 function Manager:update_tensormap(tensor_gmem, tma_copy_atom,
                                   tensormap_gmem_ptr, warp_id,
                                   tensormap_smem_ptr)

@@ -1,4 +1,4 @@
---- Tiles of a GEMM: copies operands of any order, size and alignment from
+--- Tiles of a GEMM. Copies operands of any order, size and alignment from
 -- global memory through shared memory to the fragments of an MMA, and stores
 -- the accumulators.
 --
@@ -12,8 +12,8 @@
 -- things. First, the order of elements in shared memory (K or M contiguous, as
 -- in global memory). Second, the widest copy that rows and extents allow: 16
 -- bytes and cp.async at best, single elements through registers at worst.
--- Third, whether tiles can extend beyond the operand. (If the extents are
--- multiples of the tile, no predicates are needed.)
+-- Third, whether tiles can extend beyond the operand. (No predicates are needed
+-- if the extents are multiples of the tile.)
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 local cute = require "cute"
@@ -37,7 +37,7 @@ local function divisor(x)
   return math.type(x) and math.tointeger(x) or cute.get_divisibility(x)
 end
 
---- Reports whether `by` certainly divides an extent, from what is known at
+--- Reports whether `by` certainly divides an extent, given what is known at
 -- trace time.
 function tiles.divides(by, extent)
   return divisor(extent) % positive(by) == 0
@@ -69,8 +69,8 @@ local function zeros(shape)
   return out
 end
 
---- Returns the same tensor as a matrix of two integer modes. Each nested mode,
--- such as those of an im2col view ((Q,P,N),(C,S,R)), becomes one mode, whose
+--- Returns the tensor as a matrix of two integer modes. Each nested mode, such
+-- as those of an im2col view ((Q,P,N),(C,S,R)), becomes one mode, whose
 -- coordinates the layout maps to the nested ones. A third mode is unchanged.
 function tiles.matrix(t)
   local shape = t.shape
@@ -80,8 +80,8 @@ function tiles.matrix(t)
     zeros(whole), cute.make_identity_layout(whole)))
 end
 
--- Returns an operand (M,(BK,k)), whose K is divided into tiles, as (M,BK,k).
--- Other operands are unchanged.
+-- Returns an operand (M,(BK,k)), whose K is divided into tiles of BK, as
+-- (M,BK,k). Other operands are unchanged.
 local function in_tiles(t, BK)
   local K, stride = t.shape[2], is_plain(t) and t.stride
   if not stride or type(K) ~= "table" or #K ~= 2 or K[1] ~= BK then
@@ -91,8 +91,8 @@ local function in_tiles(t, BK)
     {t.shape[1], BK, K[2]}, {stride[1], stride[2][1], stride[2][2]}))
 end
 
--- Returns the coordinate that follows coordinate k in a shape. The first mode
--- varies fastest; the last one has no bound.
+-- Returns the coordinate after coordinate k in a shape. The first mode varies
+-- fastest; the last one has no bound.
 local function after(k, shape)
   if type(shape) ~= "table" then return k + 1 end
   local out, up = {}, 1
@@ -104,10 +104,10 @@ local function after(k, shape)
   return out
 end
 
---- Returns an iterator over the K tiles of two operands as a table. first: the
--- first tile. next(k): returns the tile after k. has(k): reports whether tile k
--- exists. A tile is given by its number, or by its coordinates if K of both
--- operands is divided into the same modes.
+--- Returns an iterator over the K tiles of two operands, as a table. `first` is
+-- the first tile. next(k) returns the tile after k. has(k) reports whether tile
+-- k exists. A tile is given by its number or, if K of both operands is divided
+-- into the same modes, by its coordinates.
 function tiles.walk(A, B)
   local a, b = A.k_shape, B.k_shape
   local same = type(a) == "table" and type(b) == "table" and #a == #b
@@ -124,15 +124,15 @@ function tiles.walk(A, B)
 end
 
 --- Returns matrix l of a batch (M,K,L). If the tensor has no third mode, or one
--- of extent 1, it is the same matrix for all l.
+-- of extent 1, returns the same matrix for all l.
 function tiles.batch(t, l)
   if cute.rank(t) < 3 then return t end
   if is_one(t.shape[3]) then l = 0 end
   return t(_, _, l)
 end
 
--- Returns the contiguous mode of a matrix: 1 (K) or 0 (M or N). If no mode is
--- contiguous, returns 1: elements are copied one by one along K.
+-- Returns the contiguous mode of a matrix: 1 (K) or 0 (M or N). Returns 1 if no
+-- mode is contiguous; elements are then copied one by one along K.
 local function leading(t)
   if not is_plain(t) then
     return core.run_along(t, 0) > core.run_along(t, 1) and 0 or 1
@@ -148,8 +148,8 @@ local function leading(t)
 end
 
 --- Returns the number of elements of the widest possible access along mode
--- `lead`. This is the length of aligned contiguous runs of elements, at most
--- 128 bits.
+-- `lead`, at most 128 bits. Along this mode, runs of this length are contiguous
+-- and aligned.
 function tiles.vector(t, lead)
   local bits = t.element_type.bits
   local most = math.max(math.min(128, t.alignment * 8) // bits, 1)
@@ -179,9 +179,10 @@ local function log2(n)
   return i
 end
 
---- Returns the shared-memory layout of a (rows, k, stages) tile. Its contiguous
--- runs are swizzled in pieces of 16 bytes: the pieces at the same position of 8
--- neighbouring runs are in different banks.
+--- Returns the shared-memory layout of a (rows, k, stages) tile. The contiguous
+-- runs of elements are swizzled in pieces of 16 bytes, which avoids bank
+-- conflicts: the pieces at the same position of 8 neighbouring runs are in
+-- different banks.
 ---@param lead integer the contiguous mode: 1 (k) or 0 (rows)
 ---@param piece? integer bytes that stay contiguous: 16, or 32 for 8-byte loads
 function tiles.smem_layout(bits, tile, stages, lead, piece)
@@ -193,7 +194,7 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
   local atom = lead == 1 and cute.make_layout({1 << b, run}, {run, 1})
     or cute.make_layout({run, 1 << b}, {1, run})
   -- A run of 128 bytes covers all banks once. If runs are shorter, the
-  -- swizzle's atom contains several runs that together cover all banks.
+  -- swizzle's atom contains several runs, which together cover all banks.
   local s = log2(1024 // bits // unit)
   if b < s then
     atom = lead == 1 and cute.make_layout({1 << s, run}, {run, 1})
@@ -204,9 +205,9 @@ function tiles.smem_layout(bits, tile, stages, lead, piece)
     {tile[1], tile[2], stages})
 end
 
--- Returns a layout of contiguous rows without swizzle. If rows are written
--- transposed (`turned`), 16 bytes of padding after each row avoid bank
--- conflicts.
+-- Returns a layout of contiguous rows without swizzle. If elements are
+-- transposed on the way to shared memory (`turned`), 16 bytes of padding after
+-- each row avoid bank conflicts.
 local function plain_layout(bits, tile, stages, turned)
   local run = tile[1] + (turned and 128 // bits or 0)
   return cute.make_layout({tile[1], tile[2], stages}, {1, run, run * tile[2]})
@@ -245,15 +246,15 @@ local function copy_atom(dtype, width, async, cached)
                              dtype, bits)
 end
 
--- Returns the tiles of t along K for row index `at`: (BM,BK,k).
+-- Returns the tiles of t along K for the row of tiles `at`: (BM,BK,k).
 local function tiles_of(t, tile, at)
   return cute.local_tile(t, tile, cute.rank(t) > 2 and {at, 0, _} or {at, _})
 end
 
--- The number of elements that a thread loads to registers at the same time.
+-- The numbers of elements that a thread loads to registers at the same time.
 -- AT_ONCE is large enough to hide the latency of memory. FEW is used for the
--- first tile, whose latency occurs only once, and for tiles whose elements each
--- have a condition. LEAVE is used for stores. The numbers limit the unrolled
+-- first tile, whose latency occurs only once, and for tiles with a condition
+-- for each element. LEAVE is used for stores. The numbers limit the unrolled
 -- code, because a compiler needs half a millisecond for each element.
 local AT_ONCE, FEW, LEAVE = 96, 48, 16
 
@@ -270,8 +271,8 @@ local function part_of(x, i, n)
 end
 
 -- Divides the partitions (CPY,M,K,..) in `list`, which a thread moves together,
--- into n parts. A part has at most `most` vectors of all partitions together.
--- Calls f(i, n) for each part.
+-- into n parts, and calls f(i, n) for each part. A part has at most `most`
+-- vectors, counted over all partitions.
 local function in_parts(list, most, f)
   local n, count = 1, 0
   for _, x in ipairs(list) do
@@ -290,8 +291,8 @@ local function in_parts(list, most, f)
   for i in cute.range(n) do f(i, n) end
 end
 
--- Reports whether a condition, a boolean of Lua or of the kernel, is known to
--- be true.
+-- Reports whether a condition is known to be true. The condition is a Lua
+-- boolean or a traced one.
 local function is_true(ok)
   return ok == true or ok ~= false and core.known(ok) == true
 end
@@ -300,8 +301,8 @@ end
 -- tile (the vectors that a thread copies) are inside t. The function has three
 -- results: a list of conditions for the pieces; the layout (M,K) of the list;
 -- one condition common to all pieces. Conditions that are equal along a mode
--- are stored once. The list or the common condition is nil if it is always
--- true. `part` is a function that selects a part of a partition (CPY,M,K,k).
+-- are stored once. If the list or the common condition is always true, it is
+-- nil. `part` is a function that selects a part of a partition (CPY,M,K,k).
 local function conditions(thr, t, tile, at, valid, part)
   local M, K = t.shape[1], t.shape[2]
   local rows = not tiles.divides(tile[1], M)
@@ -352,19 +353,19 @@ local function predicates(list, layout, common)
   return p
 end
 
--- If the condition `common` is true, calls f with the predicates of `list` as a
--- tensor, otherwise calls `otherwise`.
+-- If the condition `common` is true, calls f with a predicate tensor made from
+-- `list`; otherwise calls `otherwise`.
 local function guarded_by(list, layout, common, f, otherwise)
   local function run() f(predicates(list, layout)) end
   if common ~= nil then cute.when(common, run, otherwise) else run() end
 end
 
 --- Returns a function of a tile's K index. That function returns a predicate
--- tensor for cute.copy, which selects the pieces of the tile that are inside
--- t, or nil if all pieces are inside.
+-- tensor for cute.copy that selects the pieces of the tile inside t. It returns
+-- nil if all pieces are inside.
 ---@param thr any this thread's slice of the copy
 ---@param t any the operand, (M,K) or (M,BK,k)
----@param at any the tile's row index
+---@param at any the row of tiles
 ---@param valid? fun(rows: any[]): fun(k: any, i: integer): boolean|cute.Value
 -- restricts the elements of t that exist: valid(rows)(k, i) is false if the
 -- element in row rows[i] and column k (for K in tiles: tile k) does not exist
@@ -374,15 +375,15 @@ function tiles.inside(thr, t, tile, at, valid)
 end
 
 --- Copies a tile (BM,BN) from shared memory to its position in t, a matrix
--- (M,N) whose rows are contiguous. Accesses are as wide as the rows allow; only
+-- (M,N) whose rows are contiguous. Accesses are as wide as the rows allow. Only
 -- elements inside t are written.
 ---@param s any
 ---@param t any
 ---@param tile integer[]
----@param at any[] the tile's position
+---@param at any[] the position of the tile
 ---@param threads integer
----@param thread? any this thread's index among `threads`; its index in the
--- block when absent
+---@param thread? any this thread's index among `threads`; if absent, its index
+-- in the block
 function tiles.put_rows(s, t, tile, at, threads, thread)
   local width = core.gcd(tiles.vector(t, 1), tile[1] * tile[2] // threads)
   local atom = copy_atom(t.element_type, width, false)
@@ -408,9 +409,9 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns the copy atom that loads fragments from shared memory: ldmatrix if
--- possible, else plain loads. ldmatrix moves 8x8 matrices of 16 bits: elements
--- of at most 4 bytes if K is contiguous, and only 16-bit elements if it
--- transposes.
+-- possible, else plain loads. ldmatrix moves 8x8 matrices of 16 bits. If K is
+-- contiguous, elements can have up to 4 bytes; if ldmatrix transposes, they
+-- must have 16 bits.
 local function fetch_atom(dtype, lead, arch)
   local matrices = core.has(arch, "ldmatrix")
   if matrices and lead == 1 and dtype.bits <= 32 then
@@ -425,19 +426,19 @@ end
 -- An operand
 ---------------------------------------------------------------------------
 
--- Returns a table that describes how operand t is copied to shared memory. lead
--- and s_lead: the contiguous modes in global and in shared memory. width: the
--- number of elements of a copy. async: whether cp.async is used. halves:
--- whether the copy is split into a load to registers and a store.
+-- Returns a table that describes how operand t is copied to shared memory.
+-- `lead` and `s_lead` are the contiguous modes in global and in shared memory.
+-- `width` is the number of elements of a copy. `async` says whether cp.async is
+-- used. `halves` says whether the copy is split into a load to registers and a
+-- store.
 local function passage(t, o)
   local bits, arch = t.element_type.bits, o.arch or 80
   local w = {lead = leading(t)}
-  -- s_lead is the contiguous mode in shared memory. 16-bit elements have the
-  -- same order there as in global memory: if necessary, ldmatrix transposes
-  -- them when it loads the fragments. 64-bit elements keep their order, too:
-  -- they are loaded one by one, from any order. All other elements, if not
-  -- contiguous along K, are transposed on the way into shared memory, one at a
-  -- time.
+  -- s_lead is the contiguous mode in shared memory. 16-bit elements keep their
+  -- order from global memory: if necessary, ldmatrix transposes them when it
+  -- loads the fragments. 64-bit elements also keep their order: they are loaded
+  -- one by one, from any order. All other elements, if not contiguous along K,
+  -- are transposed one at a time on the way into shared memory.
   w.s_lead = o.lead
     or (bits == 64 or bits == 16 and core.has(arch, "ldmatrix")) and w.lead
     or 1
@@ -453,14 +454,14 @@ local function passage(t, o)
 end
 
 -- Makes the object that copies tiles of t to shared memory s, with the method
--- load(k_tile, stage). If the copy goes through registers, the object also has
--- the two halves of load, take(k_tile) and put(stage).
+-- load(k_tile, stage). If the copy passes through registers, the object also
+-- has the two halves of load: take(k_tile) and put(stage).
 local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
   local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), w.lead, w.width,
-    -- Limits the copy of tiles that are transposed on the way to shared memory
-    -- to 8 threads along a contiguous run. A warp then covers 4 runs and
+    -- For tiles that are transposed on the way to shared memory, at most 8
+    -- threads copy along a contiguous run. A warp then covers 4 runs and
     -- thereby all banks.
     w.turned and 8)
   local thr = g2s:get_slice(o.thread)
@@ -477,8 +478,8 @@ local function way_in(t, s, o, w)
     end
     return way
   end
-  -- Loads part i of n of a tile to registers (CPY,M,K): to new registers, or to
-  -- the registers `held`.
+  -- Loads part i of n of a tile to registers (CPY,M,K): to the registers
+  -- `held`, or to new ones if absent.
   local function take(k_tile, i, n, held)
     local function part(x) return part_of(x, i, n) end
     local from_tile = part(src)(_, _, _, from(k_tile))
@@ -509,9 +510,9 @@ local function way_in(t, s, o, w)
   return way
 end
 
---- Loads tile k_tile of operands into a stage. Operands that go through
--- registers are loaded together, one part of each at a time. Parts are smaller
--- if `first` is set, for the first tile of a loop.
+--- Loads tile k_tile of all operands into a stage. Operands that pass through
+-- registers are loaded together, one part of each at a time. Set `first` for
+-- the first tile of a loop, to use smaller parts.
 ---@param operands table[]
 ---@param first? boolean
 function tiles.load(operands, k_tile, stage, first)
@@ -532,7 +533,7 @@ function tiles.load(operands, k_tile, stage, first)
   end)
 end
 
---- Reports whether an operand is loaded by cp.async. See tiles.operand.
+--- Reports whether cp.async loads an operand. See tiles.operand.
 function tiles.is_async(t, o)
   return passage(tiles.matrix(in_tiles(t, o.tile[2])), o).async
 end
@@ -541,11 +542,11 @@ end
 -- smem (rows,k,PIPE) and frag (MMA,M,K); k_tiles, the number of tiles along K;
 -- k_blocks, the number of fetches along K for a tile; moves, the number of
 -- copies that a thread makes for a tile. Its method load(k_tile, stage) copies
--- a tile to shared memory, and fetch(stage, k_block) loads a block of it to
--- registers. block(k_block) returns the fetched block, which is frag(_, _,
+-- a tile to shared memory, and fetch(stage, k_block) loads a block of the tile
+-- to registers. block(k_block) returns the fetched block, which is frag(_, _,
 -- k_block) if a fetch serves one MMA. Without cp.async, load consists of
--- take(k_tile), to registers, and put(stage). If K is (BK,k), a tile can be
--- given by its coordinates in k, whose shape is k_shape.
+-- take(k_tile), which loads to registers, and put(stage). If K is (BK,k), a
+-- tile can be given by its coordinates in k, whose shape is k_shape.
 ---@param t any the matrix, (M,K) or (N,K)
 ---@param o table {of: any, which: string, tile: integer[], at: any,
 -- stages: integer, from: any?, k_tiles: any?, thread: any?, valid: function?,
@@ -556,11 +557,13 @@ end
 -- thread: this thread's index among the threads of the MMA; valid: see
 -- tiles.inside;
 -- cached: loads through L1, for data that is read again soon;
--- arch: 70 for a target without cp.async and ldmatrix; atom: that of fetch;
--- piece: see tiles.smem_layout; lead: the contiguous mode in shared memory, 0
---   (M or N) or 1 (K); when absent, t's layout and type determine it;
--- slots: number of blocks of K that have fragments of their own, used in turn
---   (when absent, all blocks of a tile);
+-- arch: 70 for a target without cp.async and ldmatrix;
+-- atom: the copy atom of fetch;
+-- piece: see tiles.smem_layout;
+-- lead: the contiguous mode in shared memory, 0 (M or N) or 1 (K); if absent,
+--   t's layout and type determine it;
+-- slots: the number of blocks of K that have their own fragments, used in turn
+--   (if absent, all blocks of a tile);
 -- plain: data contiguous in M is at most padded, not swizzled, for fetches of
 --   whole runs at known offsets;
 -- halves: transposed data is loaded in vectors through registers, by take and
@@ -582,8 +585,8 @@ function tiles.operand(t, o)
   local A = way_in(t, s, o, w)
 
   local tid, mma = o.thread, o.of
-  -- If the elements are converted, they are loaded in the order in which the
-  -- MMA holds them: in pairs along K.
+  -- Elements that must be converted are loaded in pairs along K, the order in
+  -- which the MMA holds them.
   local s2r = cute["make_tiled_copy_" .. o.which](o.atom
     or as and cute.make_copy_atom("UniversalCopy", dtype,
                                   dtype.bits * (s_lead == 1 and 2 or 1))
@@ -621,12 +624,12 @@ end
 
 --- Returns a function (k_tile, frag) that loads tile k_tile of a matrix t into
 -- a fragment (MMA,M,K), from this thread's partition (MMA,M,K,k). Accesses are
--- as wide as the matrix and the fragment allow; elements outside t are 0.
----@param part any partition of t's tiles for this thread
+-- as wide as the matrix and the fragment allow. Elements outside t become 0.
+---@param part any this thread's partition of the tiles of t
 ---@param thr any this thread's slice of the MMA
 ---@param which string "A" or "B"
----@param tile integer[] tile of t
----@param at any the tile's row index
+---@param tile integer[] the extents of a tile of t
+---@param at any the row of tiles
 ---@return fun(k_tile: any, frag: any)
 function tiles.loader(part, thr, which, t, tile, at)
   local shape = t.shape
@@ -652,7 +655,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Returns a predicate for each group of `width` neighbouring accumulators along
--- the first mode. It is true if the group is inside C. Returns nil if all
+-- the first mode: true if the group is inside C. Returns nil if all
 -- accumulators are inside.
 local function inside_result(C, width)
   if not C.crd then return nil end
@@ -669,9 +672,10 @@ local function inside_result(C, width)
   return pred
 end
 
--- Returns two numbers of elements adjacent along N that a thread can move in
--- one access, for its part (MMA,M,N) of t. The first number considers only the
--- partition (C.pair), the second one also the alignment of t's rows (C.width).
+-- Returns how many elements of t, adjacent along N, a thread can move in one
+-- access (1 or 2). `part` is the thread's partition (MMA,M,N) of t. The first
+-- result considers only the partition (C.pair), the second also the alignment
+-- of t's rows (C.width).
 local function neighbours(t, part)
   if not is_plain(t) or not is_one(t.stride[2]) or cute.size(part, 0) % 2 ~= 0
     or not is_one(part.stride[1][1] or part.stride[1]) then
@@ -680,8 +684,8 @@ local function neighbours(t, part)
   return 2, core.gcd(tiles.vector(t, 1), 2)
 end
 
--- Copies src to dst, but only the elements inside C. One of them is a fragment,
--- the other is in memory.
+-- Copies the elements inside C from src to dst. One of them is a fragment, the
+-- other is in memory.
 local function guarded(C, src, dst)
   local pred = inside_result(C, C.width)
   if not pred then
@@ -703,8 +707,7 @@ local function as_matrix(t, M)
 end
 
 -- Loads x at the positions of C's accumulators, (MMA,M,N), if x has one value
--- for many rows or columns. Each value is loaded once. Returns nil for any
--- other x.
+-- for many rows or columns. Loads each value once. Returns nil for any other x.
 local function loaded_once(C, x, from)
   local by_row = is_plain(x) and x.stride[1] ~= 0
   local by_col = is_plain(x) and x.stride[2] ~= 0
@@ -731,8 +734,8 @@ local function loaded_once(C, x, from)
 end
 
 --- Returns a function that partitions a tile. Its parts match the accumulators
--- of an MMA, or the destination of a copy from tensor memory. In the latter
--- case, columns of a row form pairs as in the fragments of MMAs.
+-- of an MMA, or the destination of a copy from tensor memory. For such a copy,
+-- columns of a row form pairs as in the fragments of MMAs.
 ---@param mma any a tiled MMA, or a tiled copy from tensor memory
 ---@param thread any the thread's index among the threads of the MMA or copy
 ---@return fun(x: any): any (MMA,M,N)
@@ -747,12 +750,12 @@ end
 --- Makes the object for this thread's part of a result C, with accumulators acc
 -- (MMA,M,N). store(alpha, beta) writes C = alpha acc + beta C, or acc if both
 -- are nil. put(r) writes a fragment. load(t[, dtype]) returns the values of
--- another matrix (M,N), or of a vector (N), at the accumulators' positions: a
--- vector (MMA,M,N) of their type or of dtype, with 0 outside C. save(t, v)
--- writes such a vector to t.
+-- another matrix (M,N), or of a vector (N), at the accumulators' positions. The
+-- values are a vector (MMA,M,N) of their type or of dtype, with 0 outside C.
+-- save(t, v) writes such a vector to t.
 ---@param t any C, (M,N)
 ---@param tile integer[] (BM,BN)
----@param at any[] the tile's position
+---@param at any[] the position of the tile
 ---@param thread? any this thread's index among the threads of the MMA
 -- mma: a tiled MMA, or a tiled copy that loads accumulators from tensor memory
 function tiles.result(t, mma, tile, at, thread)
@@ -767,7 +770,7 @@ function tiles.result(t, mma, tile, at, thread)
   local C = {tensor = t, part = part, acc = acc, like = part, mma = mma,
              tile = tile, at = at, thread = thread}
   -- A mode of extent 1 may have stride 0. The strides of `part` then do not
-  -- tell which mode is contiguous.
+  -- show which mode is contiguous.
   if is_plain(t) and (t.stride[1] == 0 or t.stride[2] == 0) then
     C.like = acc
   end
@@ -807,7 +810,7 @@ function tiles.result(t, mma, tile, at, thread)
 end
 
 --- Returns the scaled accumulators of tiles.result in C's type: (MMA,M,N), in
--- the order of `like`, or of C's part if like is absent.
+-- the order of `like`. If like is absent, the order is that of C's part.
 function tiles.scaled(C, alpha, beta, like)
   if not C.acc then
     core.fail("bad-argument", "scaled: the result of tiles.result is needed, "
@@ -820,7 +823,7 @@ function tiles.scaled(C, alpha, beta, like)
     out:store(C.acc:load():to(dtype))
     return out
   end
-  -- If beta is 0, C is not read, because its elements may be undefined.
+  -- C is not read if beta is 0, because its elements may be undefined.
   cute.when(cute.ne(beta, 0), function()
     out:fill(0)
     guarded(C, C.part, out)
@@ -833,7 +836,8 @@ function tiles.scaled(C, alpha, beta, like)
 end
 
 --- Applies f to the accumulators of tiles.result, a vector (MMA,M,N). f also
--- gets C, so that it can use C.load and C.crd. Returns the result in C's type.
+-- receives C, so that it can use C.load and C.crd. Returns the result in C's
+-- type.
 ---@param like? any as for tiles.scaled
 function tiles.applied(C, f, like)
   local out = cute.make_fragment_like(like or C.like, C.tensor.element_type)
@@ -854,8 +858,8 @@ function tiles.store(C, alpha, beta)
   guarded(C, tiles.scaled(C, alpha, beta), C.part)
 end
 
---- Makes an object that stores accumulators to a tensor by TMA, part by part
--- through a ring of buffers: `store(acc, {m, n}, f)` for a tile, `tail()` after
+--- Makes an object that stores accumulators to a tensor by TMA, through a ring
+-- of buffers. Call `store(acc, {m, n}, f)` for each tile, and `tail()` after
 -- the last one.
 --
 --     local leave = tiles.epilogue {mma = mma, atom = atom, coords = mD,
@@ -865,8 +869,8 @@ end
 --
 -- EM is the number of rows of the MMA, and `atom` was made with the layout of
 -- one buffer. Options: major = "m" if that layout is contiguous along M;
--- barrier, which synchronizes the MMA's threads (all threads of the block when
--- absent); thread, this thread's index among them.
+-- barrier, which synchronizes the MMA's threads (if absent, all threads of the
+-- block); thread, this thread's index among them.
 ---@param options table {mma: any, atom: any, coords: any, smem: any,
 -- thread: any?, barrier: any?, major: string?, cache_policy: any?}
 function tiles.epilogue(options)
@@ -879,8 +883,8 @@ end
 
 --- Maps a block index to a tile (m, n). Consecutive blocks compute `group`
 -- tiles along M, then the same rows of tiles in the next column, so that
--- concurrent blocks share tiles of A and B in L2. With group 1 they follow the
--- rows of C.
+-- concurrent blocks share tiles of A and B in L2. With group 1 the blocks
+-- follow the rows of C.
 function tiles.raster(block, m_tiles, n_tiles, group)
   local some = positive(group) * positive(n_tiles)
   if math.type(some) and some < 1 then

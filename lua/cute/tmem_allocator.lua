@@ -1,5 +1,6 @@
 --- cute.utils.TmemAllocator: one warp allocates columns of tensor memory for
--- its block, and all warps get a pointer to them (sm_100a and its family).
+-- its block, and all warps get a pointer to these columns (sm_100a and its
+-- family).
 --
 --     local tmem = cute.utils.TmemAllocator(nil, {barrier_for_retrieve =
 --       cute.pipeline.NamedBarrier {barrier_id = 1, num_threads = 128}})
@@ -8,11 +9,11 @@
 --     local ptr = tmem:retrieve_ptr(cute.f32)
 --     tmem:relinquish_alloc_permit()
 --     ...                                   -- accumulators at ptr
---     cute.arch.sync_threads()              -- when nobody uses them any more
+--     cute.arch.sync_threads()              -- after the columns' last use
 --     tmem:free(ptr)
 --
--- All threads of the block may call each method. Some methods are for the
--- allocating warp only; in other warps they do nothing.
+-- All threads of the block may call each method. Methods for the allocating
+-- warp do nothing in other warps.
 local sign = require "cute.lang.signature"
 local arch = require "cute.arch"
 local blackwell = require "cute.blackwell"
@@ -34,9 +35,9 @@ local Pool = {}
 Pool.__index = Pool
 
 --- Makes a pool that divides columns of tensor memory among tensors. Its fields
--- are base_ptr, total_cols and current_offset, in columns. A pool frees no
--- columns.
----@param base_ptr table pointer to the first column, to elements of 32 bits
+-- are base_ptr, total_cols and current_offset, in columns. Columns cannot be
+-- returned to a pool.
+---@param base_ptr table pointer to the first column, with elements of 32 bits
 ---@param total_cols integer
 ---@return table pool
 function allocator.TmemBufferPool(base_ptr, total_cols)
@@ -48,14 +49,14 @@ function allocator.TmemBufferPool(base_ptr, total_cols)
                        current_offset = 0}, Pool)
 end
 
---- Returns the number of columns that are left.
+--- Returns the number of columns that are still free.
 ---@return integer
 function Pool:remaining_cols() return self.total_cols - self.current_offset end
 
---- Takes the next columns of the pool, and returns a pointer to the first.
+--- Allocates the next columns of the pool, and returns a pointer to the first.
 ---@param size integer|cute.Layout a number of columns, or a layout in tensor
--- memory, in elements of dtype
----@param dtype cute.DType of the pointer
+-- memory whose offsets count elements of dtype
+---@param dtype cute.DType element type of the pointer
 ---@return table pointer
 function Pool:allocate(size, dtype)
   local n = size
@@ -75,8 +76,9 @@ function Pool:allocate(size, dtype)
   return pointer.recast_ptr(at, dtype)
 end
 
---- Takes columns for a layout, and returns a tensor there.
----@param layout cute.Layout in tensor memory, in elements of dtype
+--- Allocates columns of the pool for a layout, and returns a tensor in them.
+---@param layout cute.Layout a layout in tensor memory whose offsets count
+-- elements of dtype
 ---@param dtype cute.DType
 ---@return cute.Tensor
 function Pool:allocate_tensor(layout, dtype)
@@ -95,8 +97,8 @@ local function when_allocating(self, f)
   branch.when(arch.warp_idx():eq(self.warp), f)
 end
 
--- Makes one thread of the allocating warp initialize the mbarrier at which the
--- 32 threads of the other block's allocating warp arrive.
+-- Makes one thread of the allocating warp initialize an mbarrier. The 32
+-- threads of the other block's allocating warp arrive at it.
 local function init_mbarrier(self)
   when_allocating(self, function()
     branch.when(arch.elect_one(), function()
@@ -110,13 +112,13 @@ end
 --
 -- barrier_for_retrieve is a NamedBarrier at which wait_for_alloc waits, so its
 -- num_threads counts all threads that call it. allocator_warp_id is the warp of
--- the block that allocates and frees (0 when absent). With is_two_cta, a pair
--- of blocks allocates, and frees only when both have called free. The pair
--- synchronizes at the mbarrier two_cta_tmem_dealloc_mbar_ptr. Pass both this
--- pointer and alloc_result_dst_smem_ptr, or neither.
--- num_allocated_columns is the number of columns that are allocated already.
----@param alloc_result_dst_smem_ptr? table pointer to an i32 in shared memory,
--- for the address; it is allocated when absent
+-- the block that allocates and frees (0 if absent). With is_two_cta, a pair of
+-- blocks allocates together, and frees only when both have called free. The
+-- pair synchronizes at the mbarrier two_cta_tmem_dealloc_mbar_ptr. Pass both
+-- this pointer and alloc_result_dst_smem_ptr, or neither. num_allocated_columns
+-- is the number of columns that are allocated already.
+---@param alloc_result_dst_smem_ptr? table pointer to an i32 in shared memory
+-- that receives the address; if absent, it is allocated
 ---@param opts table the fields above
 ---@return table allocator
 function allocator.TmemAllocator(alloc_result_dst_smem_ptr, opts)
@@ -175,26 +177,27 @@ function Allocator:allocate(num_columns)
   self.columns = self.columns + num_columns
 end
 
---- Waits at barrier_for_retrieve. Afterwards retrieve_ptr may be called.
+--- Waits at barrier_for_retrieve. retrieve_ptr may be called afterwards.
 function Allocator:wait_for_alloc() self.barrier:arrive_and_wait() end
 
 --- Returns a pointer to the columns of the last allocation.
----@param dtype? cute.DType f32 when absent
+---@param dtype? cute.DType f32 if absent
 ---@return table pointer
 function Allocator:retrieve_ptr(dtype)
   return arch.retrieve_tmem_ptr(dtype or core.f32, 16, self.address)
 end
 
---- Allocates columns, waits, and returns a pool that divides them.
+--- Allocates columns, waits for the allocation, and returns a pool that divides
+-- the columns.
 ---@param num_columns integer as for allocate
----@return table pool of TmemBufferPool
+---@return table pool a TmemBufferPool
 function Allocator:reserve(num_columns)
   self:allocate(num_columns)
   self:wait_for_alloc()
   return allocator.TmemBufferPool(self:retrieve_ptr(), num_columns)
 end
 
---- Makes the allocating warp give up the right to allocate, so that other
+--- Makes the allocating warp give up its right to allocate, so that other
 -- blocks can allocate tensor memory.
 function Allocator:relinquish_alloc_permit()
   when_allocating(self, function()
@@ -204,9 +207,9 @@ end
 
 --- Makes the allocating warp free the columns. The threads that used the
 -- columns must have synchronized with this warp before. In a pair of blocks,
--- the call first waits for the call in the other block.
+-- first waits until the other block calls `free`.
 ---@param tmem_ptr table pointer to the first column
----@param num_columns? integer all allocated columns when absent or 0
+---@param num_columns? integer all allocated columns if absent or 0
 function Allocator:free(tmem_ptr, num_columns)
   local n = num_columns or 0
   check(self, "free", n)

@@ -4,9 +4,9 @@ local core = require "cute.core"
 
 local tuple = {}
 
--- Returns the function and the other argument, in this order. In the Python DSL
--- some functions take the callback first and others last; both orders are
--- accepted.
+-- Returns the function and the other argument, in this order. In the Python
+-- DSL, some functions take the callback first and some take it last; here all
+-- accept both orders.
 local function callback(name, f, t)
   if type(f) ~= "function" then f, t = t, f end
   if type(f) ~= "function" then
@@ -18,7 +18,8 @@ end
 
 local function modes(t) return type(t) == "table" and t or {t} end
 
--- The largest nesting depth of a tuple, the same as in core/layout/layout.h.
+-- The largest nesting depth of a tuple. core/layout/layout.h has the same
+-- limit.
 local MAX_DEPTH = 32
 
 local function leaves(f, depth, t, ...)
@@ -42,8 +43,8 @@ local function leaves(f, depth, t, ...)
   return core.tuple(result)
 end
 
---- Applies f to every leaf of a tuple and keeps the nesting. f also gets the
--- leaves of further tuples with the same nesting.
+--- Applies f to every leaf of a tuple and keeps the nesting. If further tuples
+-- with the same nesting are given, f also receives their leaves.
 ---@param f fun(...): any
 ---@param t any integer or tuple
 ---@return any
@@ -52,8 +53,9 @@ function tuple.transform_leaf(f, t, ...)
   return leaves(f, 1, t, ...)
 end
 
---- Applies f to each mode of a tuple, and g to all results. f also gets the
--- modes of further tuples of the same rank. An integer is one mode.
+--- Applies f to each mode of a tuple, and g to all results. If further tuples
+-- of the same rank are given, f also receives their modes. An integer is one
+-- mode.
 ---
 ---     cute.transform_apply({1, 2}, {3, 4}, math.max, math.min)  --> 3
 ---@param ... any tuples, then f and g
@@ -97,8 +99,9 @@ function tuple.find_if(t, f)
   return nil
 end
 
---- Concatenates the modes of the tuples that f returns, one for each mode of t.
--- f also gets the modes of further tuples of the same rank.
+--- Calls f for each mode of t, and concatenates the modes of the tuples that f
+-- returns. If further tuples of the same rank are given, f also receives their
+-- modes.
 ---@param t any integer or tuple
 ---@param f fun(x: any, ...: any): table
 ---@return table
@@ -127,8 +130,8 @@ function tuple.filter_tuple(t, f, ...)
   return core.tuple(result)
 end
 
---- Appends modes of extent 1 (with stride 0 for layouts and tensors) up to rank
--- up_to_rank. If up_to_rank is absent, appends one mode.
+--- Appends modes of extent 1 (with stride 0 for layouts and tensors) until the
+-- rank is up_to_rank. If up_to_rank is absent, appends one mode.
 ---
 ---     cute.append_ones({8, 4}, 4)  --> (8,4,1,1)
 ---     cute.append_ones(cute.make_layout {8, 4}, 3)  --> (8,4,1):(1,8,0)
@@ -154,11 +157,11 @@ end
 
 --- Returns x and assumes that it is divisible: assume(x, 8), or assume(x, {div
 -- = 8}). For a traced integer this shortens index arithmetic. A false
--- assumption is undefined behaviour on a GPU; the simulator checks the
--- assumption at this line. A plain integer is checked at once. With four
--- arguments, also assumes a range: lo <= x <= hi, divisible by div.
+-- assumption is undefined behaviour on a GPU; the simulator checks it where
+-- assume was called. A plain integer is checked at once. With four arguments,
+-- also assumes a range: lo <= x <= hi, divisible by div.
 ---@param x cute.Int
----@param lo integer|table the divisor, unless hi and div follow
+---@param lo integer|table the divisor or, if hi and div follow, the least value
 ---@param hi? integer
 ---@param div? integer
 ---@return cute.Int x
@@ -208,9 +211,9 @@ function tuple.pretty_str(x)
   return tostring(x)
 end
 
---- Returns the number of bytes that a tensor has, or that a layout needs with
--- elements of the given type.
----@param dtype any element type, or a tensor (alone)
+--- Returns the number of bytes of a tensor, or of a layout with elements of the
+-- given type.
+---@param dtype any an element type, or a tensor without further arguments
 ---@param layout? any layout, tensor or shape
 ---@return integer
 function tuple.size_in_bytes(dtype, layout)

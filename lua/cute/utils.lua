@@ -1,7 +1,7 @@
 --- The functions of cute.utils: allocation of shared memory, canonical
 -- shared-memory layouts, atoms chosen by types, properties of the hardware, and
--- layouts as LaTeX. Tile schedulers are in cute.persistent_schedulers, tensor
--- maps that kernels make in cute.tensormaps.
+-- layouts as LaTeX. cute.persistent_schedulers has tile schedulers,
+-- cute.tensormaps functions that make tensor maps in a kernel.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local blackwell = require "cute.blackwell"
@@ -14,8 +14,8 @@ local utils = {}
 -- Shared memory
 ---------------------------------------------------------------------------
 
---- Returns the bytes of shared memory that a block can have.
----@param arch? string "sm_80", "sm_90a", ...; "sm_90a" when absent
+--- Returns the bytes of shared memory that a block can allocate.
+---@param arch? string such as "sm_80"; "sm_90a" if absent
 ---@return integer
 function utils.get_smem_capacity_in_bytes(arch)
   return core.smem_budget(require "cute.lang.kernel".device(
@@ -33,7 +33,8 @@ local Allocator = {}
 Allocator.__index = Allocator
 
 --- Makes an allocator of shared memory for the kernel being traced. Allocations
--- count against the budget, and every access is checked.
+-- count against the device's limit, and the simulator checks every access to
+-- them.
 function utils.SmemAllocator() return setmetatable({}, Allocator) end
 
 local function check_count(n)
@@ -41,8 +42,8 @@ local function check_count(n)
   core.fail("bad-argument", ("allocate: %s elements"):format(core.show(n)))
 end
 
---- Allocates n bytes, one element of a type, or a structure (cute.struct);
--- returns a pointer, or the structure's fields as pointers.
+--- Allocates n bytes, one element of a type, or a structure (cute.struct).
+-- Returns a pointer or, for a structure, pointers to its fields.
 ---@param what integer|cute.DType|table
 ---@param byte_alignment? integer
 function Allocator:allocate(what, byte_alignment)  -- luacheck: ignore self
@@ -58,9 +59,9 @@ function Allocator:allocate(what, byte_alignment)  -- luacheck: ignore self
   return arch.alloc_smem(core.u8, check_count(what), byte_alignment)
 end
 
---- Allocates n elements; returns a pointer.
+--- Allocates n elements, and returns a pointer to them.
 ---@param dtype cute.DType
----@param n? integer 1 when absent
+---@param n? integer 1 if absent
 ---@param byte_alignment? integer
 function Allocator:allocate_array(dtype, n, byte_alignment)
   return require "cute.arch".alloc_smem(dtype, check_count(n or 1),
@@ -94,9 +95,9 @@ local function major_extent(major, shape)
   return core.size(shape[major == "K" and 2 or 1])
 end
 
---- Returns the layout atom in shared memory for an operand whose contiguous
--- mode is `major`, and the name of the atom's swizzle, which is the widest that
--- the extent allows.
+--- Returns the layout atom in shared memory for an operand with contiguous mode
+-- `major`. Also returns the name of the atom's swizzle, which is the widest
+-- that the extent allows.
 ---@param major "K"|"MN"
 ---@param dtype cute.DType
 ---@param smem_shape_mn_k integer[] {M or N, K} of the tile
@@ -108,7 +109,8 @@ function utils.get_smem_layout_atom_ab(major, dtype, smem_shape_mn_k)
 end
 
 --- Returns the layout atom in shared memory for a tile of the result.
----@param layout "row"|"col" C's contiguous mode: the second or the first
+---@param layout "row"|"col" says which mode of C is contiguous: the second or
+-- the first
 ---@param dtype cute.DType
 ---@param epi_tile integer[] {M, N}
 ---@return cute.Layout atom, string kind
@@ -116,7 +118,7 @@ function utils.get_smem_layout_atom_epi(layout, dtype, epi_tile)
   return utils.get_smem_layout_atom_ab(smem.major(layout), dtype, epi_tile)
 end
 
---- Repeats the layout atom over a tile and its stages: returns the layout (M or
+--- Repeats the layout atom over a tile and its stages. Returns the layout (M or
 -- N, K, stages).
 ---@param leading_mode "K"|"MN"
 ---@param smem_tile_shape integer[] {M or N, K}
@@ -140,19 +142,19 @@ local function operand_layout(mode)
   end
 end
 
---- Returns the shared layout of operand A of a tile: (M, K, stages).
+--- Returns the shared-memory layout of operand A of a tile: (M, K, stages).
 ---@param tiled_mma table
 ---@param mma_tiler_mnk integer[]
 ---@param dtype cute.DType
 ---@param num_stages integer
----@param opts? {is_k_major: boolean} true when absent
+---@param opts? {is_k_major: boolean} true if absent
 ---@return cute.Layout
 utils.make_smem_layout_a = operand_layout(1)
 
---- Returns the shared layout of operand B of a tile: (N, K, stages).
+--- Returns the shared-memory layout of operand B of a tile: (N, K, stages).
 utils.make_smem_layout_b = operand_layout(2)
 
---- Returns the shared layout of tiles of the result: (M, N, stages).
+--- Returns the shared-memory layout of tiles of the result: (M, N, stages).
 ---@param dtype cute.DType
 ---@param layout "row"|"col"
 ---@param epi_tile integer[] {M, N}
@@ -176,8 +178,8 @@ local function short(dtype)
     .. tostring(dtype))
 end
 
--- Returns the mma.sync atom of sm_80 for these types. Its K covers 256 bits of
--- elements (128 for tf32).
+-- Returns the name of sm_80's mma.sync atom for these types. The atom's K
+-- covers 256 bits of elements (128 for tf32).
 local function warp_atom(a, b, acc)
   local k = 256 // a.bits
   local m, n = 16, 8
@@ -197,7 +199,7 @@ end
 ---@param acc_dtype cute.DType
 ---@param atom_layout_mnk integer[]
 ---@param tiler_mn integer[]
----@param opts? {a_source: string, arch: string} "smem", "sm_90a" when absent
+---@param opts? {a_source: string, arch: string} "smem" and "sm_90a" if absent
 ---@return table tiled_mma
 function utils.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
                                       b_leading_mode, acc_dtype,
@@ -216,7 +218,7 @@ function utils.make_trivial_tiled_mma(a_dtype, b_dtype, a_leading_mode,
     warp_atom(a_dtype, b_dtype, acc_dtype)), atom_layout_mnk)
 end
 
---- See hopper_helpers.
+--- Functions of cute.utils.hopper_helpers.
 utils.get_smem_store_op = hopper.get_smem_store_op
 utils.compute_tile_shape_or_override = hopper.compute_tile_shape_or_override
 
@@ -241,8 +243,8 @@ local function whole(what, n)
     what, core.show(n)))
 end
 
--- Returns the TMA operation that loads, with or without multicast, for one CTA
--- or for a pair.
+-- Returns the TMA load operation for one CTA or for a pair, with or without
+-- multicast.
 local function tma_op(mcast, pair)
   local cpasync = require "cute.nvgpu.sm90.cpasync"
   local group = pair and 2 or 1
@@ -250,16 +252,17 @@ local function tma_op(mcast, pair)
     or cpasync.CopyBulkTensorTileG2SOp(group)
 end
 
---- Returns the TMA operation that loads an operand, with or without multicast.
+--- Returns the TMA load operation for an operand, with or without multicast.
 ---@param mcast boolean
 ---@param use_2cta_instrs? boolean whether pairs of CTAs execute MMAs
----@param is_b? boolean whether the operand is B; the pair loads only B together
+---@param is_b? boolean whether the operand is B, the only one that the pair
+-- loads together
 ---@return table op from cute.nvgpu.cpasync
 function utils.get_tma_atom_kind(mcast, use_2cta_instrs, is_b)
   return tma_op(mcast, use_2cta_instrs and is_b)
 end
 
--- Defines a function that returns the TMA operation that loads an operand. CTAs
+-- Defines a function that returns the TMA load operation for an operand. CTAs
 -- along N of a cluster share A, and MMAs along M share B. CTAs along M share
 -- B's scale factors, even the two CTAs of one MMA.
 local function operand_op(letter)
@@ -280,24 +283,24 @@ local function operand_op(letter)
   end
 end
 
---- Returns the TMA operation that loads A for a cluster {M, N, K}: multicast if
--- there are several CTAs along N. atom_thr_id: the layout of the CTAs of an
--- MMA, 2:1 for a pair and one CTA when absent.
+--- Returns the TMA load operation for A in a cluster {M, N, K}: multicast if
+-- there are several CTAs along N. atom_thr_id is the layout of the CTAs of an
+-- MMA: 2:1 for a pair; if absent, an MMA has one CTA.
 ---@param cluster_shape_mnk integer[]
 ---@param atom_thr_id? cute.Layout
 ---@return table op
 utils.cluster_shape_to_tma_atom_A = operand_op "A"
 
---- Returns the TMA operation that loads B for a cluster {M, N, K}: multicast if
+--- Returns the TMA load operation for B in a cluster {M, N, K}: multicast if
 -- there are several MMAs along M.
 utils.cluster_shape_to_tma_atom_B = operand_op "B"
 
---- Returns the TMA operation that loads B's scale factors for a cluster {M, N,
--- K}: multicast if there are several CTAs along M.
+--- Returns the TMA load operation for B's scale factors in a cluster {M, N, K}:
+-- multicast if there are several CTAs along M.
 utils.cluster_shape_to_tma_atom_SFB = operand_op "SFB"
 
 --- Reports whether an MMA's tile has M = 64 or 128 for each CTA. If pairs of
--- CTAs share an MMA, clusters must also consist of whole pairs.
+-- CTAs execute MMAs, also requires that the cluster consists of whole pairs.
 ---@param mma_tiler_mnk integer[]
 ---@param cluster_shape_mn integer[]
 ---@param use_2cta_instrs? boolean
@@ -327,9 +330,9 @@ local function rows_fit(problem, name, modes)
   return whole(major:upper(), problem[major]) * dtype.bits % 128 == 0
 end
 
---- Reports whether TMA can read A (M,K) and B (N,K) and write C (M,N). Each is
--- contiguous along its major mode "m", "n" or "k", whose extent must be a
--- multiple of 16 bytes.
+--- Reports whether TMA can read A (M,K) and B (N,K) and write C (M,N). Each
+-- matrix is contiguous along its major mode "m", "n" or "k". The extent of this
+-- mode must be a multiple of 16 bytes.
 ---@param problem table {m: integer, n: integer, k: integer,
 -- a_dtype: cute.DType, b_dtype: cute.DType, c_dtype: cute.DType,
 -- a_major: string, b_major: string, c_major: string}
@@ -340,14 +343,14 @@ function utils.is_valid_tensor_alignment(problem)
   return rows_fit(problem, "c", {"m", "n"}) and a and b
 end
 
---- Partitions the store of accumulators to shared memory: returns the tiled
--- copy, the registers that it reads and the part of sC that it writes, for
--- thread tidx.
+--- Partitions the store of accumulators to shared memory for thread tidx.
+-- Returns the tiled copy, the registers that it reads, and the part of sC that
+-- it writes.
 ---@param tiled_mma table the MMA of the accumulators
 ---@param tRS_rC table the accumulators in registers, in sC's type
 ---@param tidx integer|cute.Value
 ---@param sC table (EM,EN,stages...) in shared memory
----@param layout_c "row"|"col" layout of sC
+---@param layout_c "row"|"col" the layout of sC
 ---@return table tiled_copy_r2s, table tRS_rC, table tRS_sC
 function utils.epilog_smem_copy_and_partition(tiled_mma, tRS_rC, tidx, sC,
                                               layout_c)
@@ -357,9 +360,9 @@ function utils.epilog_smem_copy_and_partition(tiled_mma, tRS_rC, tidx, sC,
   return r2s, thread:retile(tRS_rC), thread:partition_D(sC)
 end
 
---- Partitions the store of a result to global memory in tiles of shape
--- epi_tile. With a TMA atom it returns the atom's parts of sC and of the
--- coordinates gC, ((TMA,TMA_Iter),rest...). With a TiledCopy it returns thread
+--- Partitions the store of a result to global memory, in tiles of shape
+-- epi_tile. For a TMA atom, returns the atom's parts of sC and of the
+-- coordinates gC, ((TMA,TMA_Iter),rest...). For a TiledCopy, returns thread
 -- tidx's registers of one tile and its parts of gC, (CPY,CPY_M,CPY_N,rest...).
 ---@param tidx integer|cute.Value
 ---@param atom table a TMA atom for stores, or a TiledCopy
@@ -392,7 +395,7 @@ end
 local Info = {}
 Info.__index = Info
 
--- Returns the card that the simulator models.
+-- Returns the properties of the GPU that the simulator models.
 local function simulated()
   local targets = require "cute.targets"
   local card = targets.H100
@@ -400,11 +403,11 @@ local function simulated()
           l2 = card.l2_bytes}
 end
 
---- Returns information about the GPU. On a machine without GPU it describes the
--- card that the simulator models, an H100, and the second result is the reason
--- why there is no GPU. Returns nil, message if there are GPUs, but none with
+--- Returns information about the GPU. On a machine without a GPU, returns
+-- information about an H100, which the simulator models, and the reason why
+-- there is no GPU. Returns nil and a message if there are GPUs, but none with
 -- this number.
----@param device_id? integer 0 when absent
+---@param device_id? integer 0 if absent
 ---@return table|nil
 ---@return string|nil message
 function utils.HardwareInfo(device_id)
@@ -419,13 +422,13 @@ end
 function Info:get_l2_cache_size_in_bytes() return self.info.l2 end
 --- Returns the number of the GPU's multiprocessors.
 function Info:get_device_multiprocessor_count() return self.info.sms end
---- Returns the GPU's architecture: "sm_90a".
+--- Returns the GPU's architecture, such as "sm_90a".
 function Info:get_arch() return self.info.arch end
 
---- Returns the number of clusters of this size that the GPU holds at a time,
--- with one block on each multiprocessor, as the driver reports. Without a GPU,
--- returns the number for an H100. Returns nil, message if the GPU does not
--- support such clusters.
+--- Returns how many clusters of this size the GPU runs at once, with one block
+-- on each multiprocessor, as the driver reports. Without a GPU, returns the
+-- number for an H100. Returns nil and a message if the GPU does not support
+-- such clusters.
 ---@param cluster_size integer number of blocks, 1 to 16
 ---@return integer?
 ---@return string? message
@@ -477,7 +480,8 @@ for _, part in ipairs {"cute.blackwell_sparse", "cute.blackwell_scales"} do
 end
 utils.blackwell_helpers = sign.namespace(blackwell,
                                          "cute.utils.blackwell_helpers")
---- What a mixed-input GEMM does to A: it converts A, or converts and scales it.
+--- The ways in which a mixed-input GEMM prepares A: it converts A, or converts
+-- and scales it.
 utils.TransformMode = {ConvertOnly = "ConvertOnly",
                        ConvertScale = "ConvertScale"}
 utils.LayoutEnum = require "cute.layoutenum"

@@ -2,7 +2,8 @@
 -- carries, and special registers.
 --
 -- Operands are traced i32, u32, i64 or u64 values; plain numbers take the type
--- of the traced operands. Results have the first operand's type unless noted.
+-- of the traced operands. Results have the type of the first operand unless
+-- noted.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -60,10 +61,10 @@ function bits.bfi(replacement, value, start, length)
   return intrin("bfi", replacement, value, at)
 end
 
---- Returns a word of four bytes, each selected from the eight bytes of a (bytes
--- 0 to 3) and b (bytes 4 to 7). Each nibble of `selector` is the number of the
--- byte to copy; if bit 3 of the nibble is set, the sign of that byte is
--- replicated instead.
+--- Returns a word of four bytes. Each byte is selected from the eight bytes of
+-- a (bytes 0 to 3) and b (bytes 4 to 7). Nibble i of `selector` is the number
+-- of the byte to copy to byte i of the result. If bit 3 of the nibble is set,
+-- the sign of the selected byte is replicated instead.
 ---@param a any a 32-bit integer
 ---@param b any a 32-bit integer
 ---@param selector any
@@ -83,14 +84,14 @@ function bits.lop3(a, b, c, lut)
   return core.intrin("lop3", lut, a, b, c)
 end
 
---- Shifts the 64-bit value whose upper half is b and whose lower half is a.
--- Kind "l" returns the upper half of the value shifted left, kind "r" the lower
--- half of the value shifted right. Both shift by shift % 32 bits. "clamp_left"
--- and "clamp_right" do the same, but shift by min(shift, 32) bits.
+--- Shifts the 64-bit value with upper half b and lower half a. Kind "l" returns
+-- the upper half of the value shifted left, kind "r" the lower half of the
+-- value shifted right. Both shift by shift % 32 bits. "clamp_left" and
+-- "clamp_right" do the same, but shift by min(shift, 32) bits.
 ---@param a any a 32-bit integer, the lower half
 ---@param b any a 32-bit integer, the upper half
 ---@param shift any
----@param kind? "l"|"r"|"clamp_left"|"clamp_right" "l" when absent
+---@param kind? "l"|"r"|"clamp_left"|"clamp_right" "l" if absent
 function bits.shf(a, b, shift, kind)
   kind = kind or "l"
   sign.one_of("shf", "kind", kind, "l r clamp_left clamp_right")
@@ -128,12 +129,12 @@ function bits.mul24(a, b, hi) return intrin(half("mul24", hi), a, b) end
 function bits.mad24(a, b, c, hi) return intrin(half("mad24", hi), a, b, c) end
 
 ---------------------------------------------------------------------------
--- The carry flag of the last _cc operation, or of the last addc, subc
--- or madc that continued it, is an ordinary traced value. It is stored here.
+-- The carry flag of the latest carry-chain instruction (a _cc function, addc,
+-- subc or madc) is an ordinary traced value. It is stored here.
 ---------------------------------------------------------------------------
 
--- The carry flag that the latest instruction of a carry chain set: {value =,
--- borrow =}, or nil. `borrow` says whether that instruction was a subtraction.
+-- The carry flag of the latest instruction of a carry chain: {value =, borrow
+-- =}, or nil. `borrow` says whether that instruction was a subtraction.
 local carry
 
 local function unsigned(a, like)
@@ -145,8 +146,8 @@ local function unsigned(a, like)
   return core.cvt(a, t):to(t.bits == 64 and core.u64 or core.u32), t
 end
 
--- Returns both operands as unsigned values, and the original type, which is the
--- type of the result.
+-- Returns both operands as unsigned values, and their original type. The result
+-- of the operation has this type.
 local function operands(a, b)
   if core.typename(a) ~= "value" and core.typename(b) ~= "value" then
     core.fail("bad-argument", ("a carry chain needs a traced operand, got %s "
@@ -247,8 +248,8 @@ local function extreme(name, plain)
   end
 end
 
---- Returns the larger of two f32. opts: nan = true returns NaN if either
--- operand is NaN; abs = true compares magnitudes, and the result gets the sign
+--- Returns the larger of two f32. Options: nan = true returns NaN if either
+-- operand is NaN; abs = true compares magnitudes, and gives the result the sign
 -- of the product a * b; ftz = true flushes subnormals to zero.
 ---@param a any
 ---@param b any
@@ -281,8 +282,8 @@ for _, name in ipairs {"ex2.approx.f16x2", "ex2.approx.ftz.bf16x2",
   APPROX[name] = function(x) return intrin(name, x) end
 end
 
--- Applies f to each element of a vector. For elements of 16 bits, f gets two
--- elements at a time, packed in one word.
+-- Applies f to each element of a vector. For elements of 16 bits, f receives
+-- two elements at a time, packed in one word.
 local function each(f, v)
   local words = v.dtype.bits == 16
   local r = core.make_rmem_tensor({words and (#v + 1) // 2 * 2 or #v}, v.dtype)
@@ -295,12 +296,12 @@ end
 
 --- Calls an approximate function by its PTX name. An f32 x can be passed to
 -- ex2, lg2, rcp, sqrt, rsqrt, sin or cos with .approx.f32 or .approx.ftz.f32,
--- and to tanh.approx.f32. A u32 that holds two values can be passed to
+-- and to tanh.approx.f32. A u32 that holds two 16-bit floats can be passed to
 -- ex2.approx.f16x2, ex2.approx.ftz.bf16x2, tanh.approx.f16x2 and
--- tanh.approx.bf16x2. Vectors are computed element by element; the packed
--- functions also accept vectors of f16 or bf16. The simulator returns the same
--- bits as an H200.
----@param instruction string "ex2.approx.ftz.f32"
+-- tanh.approx.bf16x2. For a vector, computes the function of each element; the
+-- packed functions also accept vectors of f16 or bf16. The simulator returns
+-- the same bits as an H200.
+---@param instruction string such as "ex2.approx.ftz.f32"
 ---@param x any
 function bits.approx(instruction, x)
   local f = APPROX[instruction]
@@ -332,17 +333,17 @@ end
 -- The multiprocessor and the device
 ---------------------------------------------------------------------------
 
---- Reads the multiprocessor's clock, 32 bits; each call reads it again.
+--- Reads the multiprocessor's 32-bit clock anew in each call.
 function bits.clock() return intrin "clock" end
---- Reads the multiprocessor's clock, 64 bits; each call reads it again.
+--- Reads the multiprocessor's 64-bit clock anew in each call.
 function bits.clock64() return intrin "clock64" end
 
---- Reads the device's clock in nanoseconds, 64 bits.
+--- Reads the device's 64-bit clock, in nanoseconds.
 function bits.globaltimer() return intrin "globaltimer" end
 --- Reads the low 32 bits of the device's clock in nanoseconds.
 function bits.globaltimer_lo() return intrin "globaltimer_lo" end
 
---- Suspends this thread for 0 to 2 * ns nanoseconds; ns is at most 1000000.
+--- Suspends this thread for up to 2 * ns nanoseconds; ns is at most 1000000.
 -- While a polling thread sleeps, other threads can use the multiprocessor. In
 -- the simulator the call takes no time.
 ---@param ns any integer
@@ -363,8 +364,8 @@ function bits.nsmid() return intrin "nsmid" end
 --- Returns one more than the largest possible physical_warp_id().
 function bits.nwarpid() return intrin "nwarpid" end
 
---- Returns the index of the multiprocessor's warp slot that this warp occupies
--- now. (warp_idx() is the warp's index in the block.)
+--- Returns the index of the hardware's warp slot in the multiprocessor that
+-- this warp occupies now. (warp_idx() is the warp's index in the block.)
 function bits.physical_warp_id() return intrin "physical_warp_id" end
 
 --- Returns the bytes of dynamic shared memory of the block.
@@ -372,8 +373,8 @@ function bits.dynamic_smem_size() return intrin "dynamic_smem_size" end
 --- Returns the bytes of shared memory of the block, in the hardware's
 -- allocation units.
 function bits.total_smem_size() return intrin "total_smem_size" end
---- Returns the bytes of shared memory of the block, including what the system
--- reserves (sm_90).
+--- Returns the bytes of shared memory of the block, including those that the
+-- system reserves (sm_90).
 function bits.aggr_smem_size() return intrin "aggr_smem_size" end
 bits.get_dyn_smem_size = bits.dynamic_smem_size
 

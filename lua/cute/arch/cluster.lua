@@ -1,9 +1,9 @@
---- The functions of cute.arch for clusters (blocks that run together) and for
+--- The functions of cute.arch for clusters (blocks that run together), and for
 -- other features of sm_90: register reallocation among warpgroups, and
--- overlapping kernels.
+-- programmatic dependent launch.
 --
 -- `launch {grid = 64, block = 128, cluster = {2, 1, 1}}` makes clusters of two
--- blocks; without the option `cluster`, each block is a cluster of its own. The
+-- blocks. Without the option `cluster`, each block is its own cluster. The
 -- functions for cluster indices are in cute.arch, next to the functions for
 -- block indices.
 local sign = require "cute.lang.signature"
@@ -18,17 +18,17 @@ function cluster.block_idx_in_cluster() return core.sreg "cluster_ctarank" end
 --- Returns the number of blocks of a cluster.
 function cluster.cluster_size() return core.sreg "cluster_nctarank" end
 
---- Arrives at the cluster barrier, where all threads of all blocks of the
+--- Arrives at the cluster barrier, at which all threads of all blocks of the
 -- cluster must arrive. After cluster_wait, a thread sees everything that other
--- threads wrote before they arrived. opts: aligned = false if the lanes of a
--- warp may arrive one by one.
+-- threads wrote before they arrived. With the option aligned = false, the lanes
+-- of a warp may arrive one by one.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive(opts)
   core.effect("cluster_arrive" .. aligned("cluster_arrive", opts), 0)
 end
 
---- Arrives at the cluster barrier without ordering memory accesses. If their
--- order matters, call a fence, too.
+--- Arrives at the cluster barrier without ordering memory accesses. Call a
+-- fence in addition if their order matters.
 ---@param opts? {aligned: boolean}
 function cluster.cluster_arrive_relaxed(opts)
   core.effect("cluster_arrive_relaxed"
@@ -47,19 +47,19 @@ end
 
 --- Maps this block's pointer `smem_ptr` to the same position in the shared
 -- memory of block `cta_rank_in_cluster`. The result can be loaded, stored and
--- copied like other memory. That block must be running before, during and after
--- the accesses (see cluster_arrive, cluster_wait).
+-- copied like other memory. The other block must be running before, during and
+-- after the accesses (see cluster_arrive, cluster_wait).
 ---@param smem_ptr table
 ---@param cta_rank_in_cluster any integer
 function cluster.map_dsmem_ptr(smem_ptr, cta_rank_in_cluster)
   return core.peer(smem_ptr, cta_rank_in_cluster)
 end
 
---- Stores `value` asynchronously to shared memory of block `peer_cta_rank`; the
--- mbarrier there counts the bytes. smem_ptr and mbar_ptr are pointers to this
--- block's shared memory; the store uses the same positions in the other block.
--- A list or a vector stores several values at once: 2 or 4 values of 32 bits,
--- or 2 of 64 bits.
+--- Stores `value` asynchronously to shared memory of block `peer_cta_rank`; an
+-- mbarrier in that block counts the bytes. smem_ptr and mbar_ptr are pointers
+-- to this block's shared memory; the store uses the same positions in the other
+-- block. A list or a vector stores several values at once: 2 or 4 values of 32
+-- bits, or 2 of 64 bits.
 ---@param smem_ptr table
 ---@param value any
 ---@param mbar_ptr table
@@ -104,8 +104,7 @@ function cluster.setmaxregister_decrease(reg_count)
                                           reg_count))
 end
 
---- The names that older versions use for setmaxregister_increase and
--- setmaxregister_decrease.
+--- Older names of setmaxregister_increase and setmaxregister_decrease.
 cluster.warpgroup_reg_alloc = cluster.setmaxregister_increase
 cluster.warpgroup_reg_dealloc = cluster.setmaxregister_decrease
 
@@ -114,7 +113,7 @@ cluster.warpgroup_reg_dealloc = cluster.setmaxregister_decrease
 ---------------------------------------------------------------------------
 
 --- Waits until the earlier kernels of the stream have finished and their writes
--- are visible. Before the wait, memory that they use must not be accessed.
+-- are visible. Access memory that those kernels use only after the wait.
 function cluster.griddepcontrol_wait() core.effect("grid_wait", 0) end
 
 --- Signals that the next kernel may start. It starts once all blocks have
@@ -127,23 +126,23 @@ end
 -- Cluster launch control (sm_100a)
 ---------------------------------------------------------------------------
 
---- Requests the cancellation of a cluster of the grid that has not started, so
--- that this cluster can do its work instead (clusterlaunchcontrol.try_cancel).
--- One thread of the cluster calls this function. The response has 16 bytes. It
--- is written to clc_response_ptr in the shared memory of every block of the
--- cluster, and completes 16 bytes at the mbarrier mbar_ptr of that block. After
--- a response that no cluster was canceled, the cluster must not send another
--- request.
+--- Requests the cancellation of a cluster of the grid that has not started
+-- (clusterlaunchcontrol.try_cancel). If it succeeds, this cluster does the
+-- canceled cluster's work. One thread of the cluster calls this function. The
+-- response of 16 bytes is written to clc_response_ptr in the shared memory of
+-- every block of the cluster, and completes 16 bytes at the mbarrier mbar_ptr
+-- of that block. Once a response says that no cluster was canceled, the cluster
+-- must not send another request.
 ---@param mbar_ptr table an mbarrier that expects 16 bytes
 ---@param clc_response_ptr table 16 bytes of shared memory, aligned to 16
 function cluster.issue_clc_query(mbar_ptr, clc_response_ptr)
   core.cancel_cluster(clc_response_ptr, mbar_ptr)
 end
 
---- Reads the response to issue_clc_query. Returns x, y, z and 1, where x, y and
--- z are the index of the first block of the canceled cluster. If no cluster was
--- canceled, the fourth number is 0, and the first three have no meaning. The
--- thread must have waited for the response's mbarrier.
+--- Reads the response to issue_clc_query, after the thread has waited for the
+-- response's mbarrier. Returns x, y, z and 1, where x, y and z are the index of
+-- the first block of the canceled cluster. If no cluster was canceled, the
+-- fourth number is 0, and the first three have no meaning.
 ---@param result_addr table the address given to issue_clc_query
 ---@return cute.Value x
 ---@return cute.Value y

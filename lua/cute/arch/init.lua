@@ -1,5 +1,5 @@
---- cute.arch: the device functions of a thread, with the Python DSL's names:
--- indices, barriers, asynchronous copies, warp-wide operations.
+--- cute.arch: the device functions of a thread, with the names of the Python
+-- DSL: indices, barriers, asynchronous copies, warp-wide operations.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local aligned = require "cute.arch.aligned"
@@ -48,8 +48,8 @@ arch.FULL_MASK = 0xffffffff
 --- Synchronizes all threads of the block (__syncthreads).
 function arch.sync_threads() core.effect("bar", 0) end
 
--- Checks the number of a barrier (0 to 15, or a traced value). Returns two
--- arguments for core.effect: the number and nothing, or 0 and the traced value.
+-- Checks the number of a barrier (0 to 15, or a traced value). Returns the
+-- arguments for core.effect: the number and nil, or 0 and the traced value.
 local function check_id(what, id)
   local lo, hi = id, id
   if core.typename(id) == "value" then
@@ -70,19 +70,19 @@ local function check_id(what, id)
 end
 
 -- Returns the barrier's number, the number of threads and the options of a
--- barrier call. They may also be given as one table {barrier_id =,
+-- barrier call. The call may also pass them as one table {barrier_id =,
 -- number_of_threads =, aligned =}.
 local function named(id, threads, opts)
   if type(id) ~= "table" then return id, threads, opts end
   return id.barrier_id or 0, id.number_of_threads, {aligned = id.aligned}
 end
 
---- Synchronizes `threads` threads at named barrier id (1 to 15; sync_threads
--- uses 0). A traced id must be equal on all lanes of a warp. With the option
--- aligned = false, the lanes of a warp may arrive one by one; all lanes must
--- arrive.
+--- Synchronizes `threads` threads at the named barrier `id` (1 to 15;
+-- sync_threads uses 0). A traced id must be equal on all lanes of a warp. With
+-- the option aligned = false, the lanes of a warp may arrive one by one, but
+-- all lanes must arrive.
 ---@param id any integer, or {barrier_id =, number_of_threads =, aligned =}
----@param threads? any multiple of 32; all threads of the block when absent
+---@param threads? any multiple of 32; all threads of the block if absent
 ---@param opts? {aligned: boolean}
 function arch.barrier(id, threads, opts)
   id, threads, opts = named(id, threads, opts)
@@ -92,7 +92,7 @@ end
 
 --- Arrives at a named barrier without waiting.
 ---@param id any integer, or {barrier_id =, number_of_threads =, aligned =}
----@param threads? any multiple of 32: all threads that arrive or wait
+---@param threads? any multiple of 32: the number of threads that arrive or wait
 ---@param opts? {aligned: boolean}
 function arch.barrier_arrive(id, threads, opts)
   local what = id
@@ -107,13 +107,13 @@ function arch.barrier_arrive(id, threads, opts)
 end
 
 --- Synchronizes the lanes of the warp (__syncwarp).
----@param mask? any participating lanes, all when absent
+---@param mask? any participating lanes, all if absent
 function arch.sync_warp(mask)
   core.effect("syncwarp", 0, mask or 0xffffffff)
 end
 
---- Ends a group that contains the cp.async copies that this thread has issued
--- since it ended its previous group.
+--- Ends a group of cp.async copies. The group contains the copies that this
+-- thread has issued since it ended its previous group.
 function arch.cp_async_commit_group() core.effect "cp_commit" end
 
 local function check_groups(what, n)
@@ -130,13 +130,13 @@ function arch.cp_async_wait_group(n)
   core.effect("cp_wait", n)
 end
 
---- Ends a group that contains the bulk stores (TMA) that this thread has issued
--- since it ended its previous group.
+--- Ends a group of bulk stores (TMA). The group contains the stores that this
+-- thread has issued since it ended its previous group.
 function arch.cp_async_bulk_commit_group() core.effect "bulk_commit" end
 
 --- Waits until at most n of this thread's groups of bulk stores are pending.
--- With `read`, waits only until those stores have read shared memory, which may
--- then be overwritten.
+-- With `read`, waits only until the other groups have read shared memory, which
+-- may then be overwritten.
 ---@param n integer
 ---@param read? boolean|{read: boolean}
 function arch.cp_async_bulk_wait_group(n, read)
@@ -159,14 +159,15 @@ function arch.fence_acq_rel_gpu() core.fence "gpu" end
 -- (__threadfence_system).
 function arch.fence_acq_rel_sys() core.fence "sys" end
 
---- Orders accesses through one proxy before later accesses through another, by
--- this thread or by threads that synchronize with it. "async" orders generic
--- accesses and accesses by TMA and wgmma; "async.global" and "async.shared"
--- order them in one memory space only (sm_90). "alias" orders accesses through
--- different addresses of the same memory.
+--- Orders accesses through one proxy before later accesses through another
+-- proxy. The accesses are those of this thread, or of threads that synchronize
+-- with it. "async" orders generic accesses and accesses by TMA and wgmma.
+-- "async.global" and "async.shared" order them in one memory space only
+-- (sm_90). "alias" orders accesses through different addresses of the same
+-- memory.
 ---@param kind "alias"|"async"|"async.global"|"async.shared"
----@param space? "cta"|"cluster" for "async.shared": "cta" when absent; or
--- {space =}
+---@param space? "cta"|"cluster" for "async.shared": "cta" if absent; or {space
+-- =}
 function arch.fence_proxy(kind, space)
   if type(space) == "table" then space = space.space end
   sign.one_of("fence_proxy", "kind", kind,

@@ -1,7 +1,7 @@
---- The functions of cute.arch for mbarriers (sm_80), which are barriers in
--- shared memory that work in phases. In each phase an mbarrier counts arrivals
--- of threads and of cp.async. From sm_90 on it also counts the bytes of other
--- asynchronous copies.
+--- The functions of cute.arch for mbarriers (sm_80): barriers in shared memory
+-- that work in phases. In each phase an mbarrier counts arrivals of threads and
+-- of cp.async. From sm_90 on it also counts the bytes of other asynchronous
+-- copies.
 --
 --     local full = cute.arch.alloc_smem(cute.i64, STAGES)
 --     cute.when(tid:eq(0), function()
@@ -10,28 +10,28 @@
 --     end)
 --     cute.arch.sync_threads()
 --
--- A phase ends when all arrivals given to mbarrier_init have happened and all
--- expected bytes have arrived; then the next phase begins. A wait names a phase
--- by its parity: 0 for the first phase, 1 for the second, 0 for the third. A
--- wait for the phase before the current one returns at once. At an mbarrier in
--- its first phase, a wait for parity 1 therefore returns at once.
+-- A phase ends when the number of arrivals given to mbarrier_init is reached
+-- and all expected bytes have arrived; then the next phase begins. A wait names
+-- a phase by its parity: 0 for the first phase, 1 for the second, 0 for the
+-- third. A wait for the phase before the current one returns at once. At an
+-- mbarrier in its first phase, a wait for parity 1 therefore returns at once.
 --
 -- A barrier is a pointer to an i64 in shared memory, such as `full + stage`.
 -- peer_cta_rank_in_cluster selects the barrier at the same position in
 -- another block of the cluster. Fields of the argument `opts` of arrivals:
 --   relaxed  true: does not order earlier accesses
 --   scope    threads for which accesses are ordered: "cta" or "cluster"
---   token    true: mbarrier_arrive returns a token, which waits accept instead
---            of a parity: it identifies the phase of the arrival
+--   token    true: mbarrier_arrive returns a token that identifies the phase of
+--            the arrival; waits accept the token instead of a parity
 -- On sm_80, an mbarrier cannot count bytes (mbarrier_expect_tx,
 -- mbarrier_arrive_and_expect_tx). Barriers of other blocks, scope = "cluster"
--- and time limits are not available there, either. Waits poll
+-- and time limits are not available there, either. There, waits poll
 -- mbarrier.test_wait, and mbarrier_try_wait tests once.
 --
 -- Without opts an arrival uses the instruction's plain form, which is the
--- fastest. This form is sufficient after reads, for example to release a stage.
--- To read data that threads of other blocks wrote, pass {scope = "cluster"} to
--- the arrival and to the wait.
+-- fastest. This form suffices after reads, for example to release a stage. If a
+-- thread reads data that threads of other blocks wrote, pass {scope =
+-- "cluster"} to the arrivals and to the wait.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -65,8 +65,8 @@ local function counted(what, thing, n, least)
 end
 
 --- Initializes a barrier whose phases end after `cnt` arrivals. Call it from
--- one thread, before mbarrier_init_fence and a barrier of all threads that use
--- it.
+-- one thread, followed by mbarrier_init_fence and by a synchronization of all
+-- threads that use the barrier.
 ---@param mbar_ptr table
 ---@param cnt any integer
 function mbarrier.mbarrier_init(mbar_ptr, cnt)
@@ -75,25 +75,25 @@ function mbarrier.mbarrier_init(mbar_ptr, cnt)
 end
 
 --- Invalidates a barrier. Its memory can then be reused, for example for a
--- barrier with another count. Call it from one thread when no thread uses the
--- barrier any more.
+-- barrier with another count. Call it from one thread, after the last use of
+-- the barrier.
 ---@param mbar_ptr table
 function mbarrier.mbarrier_inval(mbar_ptr)
   core.mbarrier("inval", mbar_ptr, 0)
 end
 
---- Makes initialized barriers visible to the cluster and to TMA once a cluster
--- barrier follows. Before sm_90, makes them visible to the block.
+--- Makes initialized barriers visible to the cluster and to TMA. A cluster
+-- barrier must follow. Before sm_90, makes them visible to the block.
 function mbarrier.mbarrier_init_fence() core.fence "mbarrier_init" end
 
 --- Arrives at the mbarrier `arrive_count` times at once.
 ---@param mbar_ptr table
 ---@param peer_cta_rank_in_cluster? any integer
----@param arrive_count? any integer, 1 when absent
+---@param arrive_count? any integer, 1 if absent
 ---@param opts? {relaxed: boolean, scope: string, token: boolean}
----@return cute.Value? token if opts.token = true: mbarrier_wait, try_wait and
--- test_wait of this barrier accept it instead of a parity, until the phase that
--- follows the arrival's phase is complete
+---@return cute.Value? token if opts.token = true. mbarrier_wait, try_wait and
+-- test_wait of this barrier accept it instead of a parity, as long as the phase
+-- after the arrival's phase is not complete
 function mbarrier.mbarrier_arrive(mbar_ptr, peer_cta_rank_in_cluster,
                                   arrive_count, opts)
   local what = "mbarrier_arrive"
@@ -146,7 +146,7 @@ local function parity(what, phase)
   return phase
 end
 
---- Waits until the phase with this parity, or of this token, is complete.
+--- Waits until the phase with this parity or token is complete.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string}
@@ -156,9 +156,9 @@ function mbarrier.mbarrier_wait(mbar_ptr, phase, opts)
                 parity(what, phase))
 end
 
---- Reports whether the phase with this parity, or of this token, is complete.
--- On sm_90 the function may first wait for a limited time, which time_limit
--- sets in nanoseconds. Before sm_90 it does not wait.
+--- Reports whether the phase with this parity or token is complete. On sm_90
+-- the function may first wait for a limited time, which time_limit sets in
+-- nanoseconds. Before sm_90 it does not wait.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string, time_limit: integer|cute.Value}
@@ -174,8 +174,8 @@ function mbarrier.mbarrier_try_wait(mbar_ptr, phase, opts)
                        parity(what, phase), limit)
 end
 
---- Reports, without waiting, whether the phase with this parity, or of this
--- token, is complete.
+--- Reports, without waiting, whether the phase with this parity or token is
+-- complete.
 ---@param mbar_ptr table
 ---@param phase any 0 or 1, or a token of mbarrier_arrive
 ---@param opts? {scope: string}
@@ -185,7 +185,7 @@ function mbarrier.mbarrier_test_wait(mbar_ptr, phase, opts)
                        parity(what, phase))
 end
 
---- Calls mbarrier_try_wait in threads where `cond` is true, and returns its
+--- In threads where `cond` is true, calls mbarrier_try_wait and returns its
 -- result. Returns true in all other threads.
 ---@param cond any a boolean
 ---@param mbar_ptr table
@@ -200,8 +200,9 @@ function mbarrier.mbarrier_conditional_try_wait(cond, mbar_ptr, phase)
   return core.vget(done)
 end
 
---- Makes an arrival happen when all cp.async copies that this thread has issued
--- so far are complete. The barrier's count must include this arrival.
+--- Makes the barrier count an arrival when all cp.async copies that this thread
+-- has issued so far are complete. The barrier's count must include this
+-- arrival.
 ---@param mbar_ptr table
 function mbarrier.cp_async_mbarrier_arrive_noinc(mbar_ptr)
   core.mbarrier("cp_async_noinc", mbar_ptr, 0)

@@ -2,7 +2,7 @@
 -- allocation of shared memory, and inline PTX.
 --
 -- A pointer is an iterator: `t.iterator`, or `t.iterator + i` for element i. A
--- tensor can be passed instead and stands for its first element. Options of
+-- tensor can be passed instead, and stands for its first element. Options of
 -- accesses:
 -- sem: memory order: "relaxed" "acquire" "release" "acq_rel".
 -- scope: scope of the order: "cta" "cluster" "gpu" "sys".
@@ -15,7 +15,7 @@
 --
 -- Accesses with a memory order do not race with each other, and order other
 -- accesses according to the PTX memory model (docs/errors.md, "race"). The
--- simulator executes them in the order of the schedule and ignores the cache
+-- simulator executes them in the order of its schedule, and ignores the cache
 -- hints.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
@@ -23,7 +23,7 @@ local core = require "cute.core"
 local memory = {}
 
 ---------------------------------------------------------------------------
--- Hints of accesses; their fields are defined in core/ir/kinds.h
+-- Hints of accesses. core/ir/kinds.h defines their fields.
 ---------------------------------------------------------------------------
 
 local FIELDS = core.hints()
@@ -76,66 +76,67 @@ local function atomic(kind)
   end
 end
 
---- Adds a value to the element at a pointer, atomically; returns the element's
+--- Adds a value to the element at a pointer, atomically. Returns the element's
 -- old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
----@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" if absent
 memory.atomic_add = atomic "add"
---- Replaces the element at a pointer by min(element, value), atomically;
--- returns the old value.
+--- Replaces the element at a pointer by min(element, value), atomically.
+-- Returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
----@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" if absent
 memory.atomic_min = atomic "min"
---- Replaces the element at a pointer by max(element, value), atomically;
--- returns the old value.
+--- Replaces the element at a pointer by max(element, value), atomically.
+-- Returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
----@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" if absent
 memory.atomic_max = atomic "max"
---- Replaces the element at a pointer by element & value, atomically; returns
+--- Replaces the element at a pointer by element & value, atomically. Returns
 -- the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
----@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" if absent
 memory.atomic_and = atomic "and"
---- Replaces the element at a pointer by element | value, atomically; returns
+--- Replaces the element at a pointer by element | value, atomically. Returns
 -- the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
----@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" if absent
 memory.atomic_or = atomic "or"
 --- Replaces the element at a pointer by element ~ value (exclusive or),
--- atomically; returns the old value.
+-- atomically. Returns the old value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
----@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" if absent
 memory.atomic_xor = atomic "xor"
---- Stores a value at a pointer atomically; returns the old value.
+--- Replaces the element at a pointer by a value, atomically. Returns the old
+-- value.
 ---@param pointer table an iterator of global or shared memory
 ---@param value any
----@param opts? {sem: string, scope: string} "relaxed" and "gpu" when absent
+---@param opts? {sem: string, scope: string} "relaxed" and "gpu" if absent
 memory.atomic_exch = atomic "exch"
---- Replaces the f32 at a pointer by the larger of the f32 and `value`,
+--- Replaces the f32 at a pointer by the larger of this f32 and `value`,
 -- atomically. If one of the two is a NaN, stores the other. Returns the old
 -- value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmax = atomic "max"
---- Replaces the f32 at a pointer by the smaller of the f32 and `value`,
+--- Replaces the f32 at a pointer by the smaller of this f32 and `value`,
 -- atomically. If one of the two is a NaN, stores the other. Returns the old
 -- value.
 ---@param pointer table an iterator
 ---@param value any
 ---@param opts? {sem: string, scope: string}
 memory.atomic_fmin = atomic "min"
---- The name that older versions use for atomic_fmax.
+--- The older name of atomic_fmax.
 memory.atomic_max_float32 = memory.atomic_fmax
 
---- Stores `val` at a pointer if the element there equals `cmp`, atomically;
--- returns the old value of the element.
+--- Stores `val` at a pointer if the element there equals `cmp`, atomically.
+-- Returns the old value of the element.
 ---@param ptr table an iterator
 ---@param opts {cmp: any, val: any, sem: string?, scope: string?}
 function memory.atomic_cas(ptr, opts)
@@ -150,8 +151,8 @@ end
 local REDUCTIONS = {add = true, min = true, max = true, ["and"] = true,
                     ["or"] = true, xor = true}
 
---- Performs an atomic operation that returns nothing. op is "add", "min",
--- "max", "and", "or" or "xor".
+--- Performs an atomic operation without returning the old value. op is "add",
+-- "min", "max", "and", "or" or "xor".
 ---@param ptr table an iterator
 ---@param value any
 ---@param opts {op: string, sem: string?, scope: string?}
@@ -190,7 +191,7 @@ end
 -- Shared memory
 ---------------------------------------------------------------------------
 
---- Allocates n elements of shared memory; returns a pointer.
+--- Allocates n elements of shared memory, and returns a pointer to them.
 ---@param dtype cute.DType
 ---@param n integer
 ---@param alignment? integer bytes
@@ -198,12 +199,12 @@ function memory.alloc_smem(dtype, n, alignment)
   return core.make_smem_tensor(dtype, core.make_layout(n), alignment).iterator
 end
 
---- Allocates n elements of dynamic shared memory; returns a pointer. All shared
--- memory of a kernel is dynamic. Each allocation is an object of its own, and
--- accesses to it are checked.
+--- Allocates n elements of dynamic shared memory, and returns a pointer to
+-- them. All shared memory of a kernel is dynamic. The simulator reports
+-- accesses outside of an allocation.
 ---@param dtype cute.DType
 ---@param alignment? integer bytes
----@param n? integer 1 when absent
+---@param n? integer 1 if absent
 function memory.get_dyn_smem(dtype, alignment, n)
   return memory.alloc_smem(dtype, n or 1, alignment)
 end
@@ -213,7 +214,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Replaces operands such as {$r0}, {$w1}, {$rw0} in PTX text by %n, where n is
--- the operand's number. A % that the text already contains is doubled.
+-- the operand's number. Doubles each % that the text already contains.
 local function operand_places(text, count)
   local first = {w = 0, rw = count.w, r = count.w + count.rw}
   text = text:gsub("%%", "%%%%")
@@ -227,9 +228,9 @@ local function operand_places(text, count)
   end))
 end
 
--- Raises an error for PTX that adds two 16-bit floats in another block's shared
--- memory: ptxas 13.0 compiles such an addition to a load, an integer add and a
--- store.
+-- Raises an error for PTX that atomically adds two packed 16-bit floats in
+-- another block's shared memory. ptxas 13.0 compiles such an addition to a
+-- load, an integer add and a store, which is not atomic.
 local function check_sums(text)
   for op in text:gmatch "[%a][%w_:%.]*" do
     if (op:find "^atom%." or op:find "^red%.") and op:find "f16x2"
@@ -278,8 +279,8 @@ function memory.inline_ptx(text, opts)
 end
 
 --- Reports whether the version of the available NVRTC is within these limits.
--- The result is the same in the simulator, so that simulator and GPU run the
--- same kernel. Without NVRTC the result is false.
+-- The simulator uses the same result, so that simulator and GPU run the same
+-- kernel. Without NVRTC the result is false.
 ---@param opts table {min_version: string?, max_version: string?,
 ---   exact_version: string?}
 ---@return boolean

@@ -1,15 +1,15 @@
 --- The functions of cute.arch for several narrow numbers in one register:
 -- arithmetic on two floats at once, and conversions of 4-bit and 8-bit integers
--- to floats. Conversions combine the integers' bits with the bits of known
--- floats (magic numbers), because conversion instructions are slow.
+-- to floats. Conversion instructions are slow. The conversions here therefore
+-- combine the integers' bits with the bits of known floats (magic numbers).
 --
 -- Packed functions accept packed words (u32), pairs {x, y}, or vectors. A word
 -- contains two values of 16 bits, four of 8 bits, or eight of 4 bits, with the
--- first value in the low bits. The result has the form of the argument. A
--- function whose result consists of several words returns each word as a
--- separate result. All results are exact, or rounded to nearest even once. If
--- one argument is a word, pairs such as {s, s} and Lua integers are converted
--- to words.
+-- first value in the low bits. The result has the form of the argument. If the
+-- result consists of several words, the function returns each word as a
+-- separate result. All results are exact, or rounded once to nearest even. If
+-- one argument is a word, other arguments may be pairs such as {s, s} or Lua
+-- integers, which are converted to words.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -34,8 +34,8 @@ local function word_of(x, n)
   return x:to(core.u32) & ((1 << n) - 1)
 end
 
--- Packs elements of a vector, n bits each, into a word, beginning with element
--- `at`. Pads with zeros after the vector's end.
+-- Packs elements of a vector into a word, beginning with element `at`. Each has
+-- n bits. Pads with zeros after the vector's end.
 local function word_at(v, at, n)
   local w
   for k = 0, math.min(32 // n, #v - at) - 1 do
@@ -45,9 +45,9 @@ local function word_at(v, at, n)
   return w
 end
 
--- Converts a vector word by word: packs the elements of v (`from` bits each)
--- into words, converts each word by f(word, number of elements) to words of
--- elements of type t, and returns these elements as a vector.
+-- Converts a vector word by word. Packs the elements of v (`from` bits each)
+-- into words, and calls f(word, number of elements), which returns words of
+-- elements of type t. Returns these elements as a vector.
 local function each_word(v, from, t, f)
   local per, n = 32 // from, #v
   local out = core.make_rmem_tensor({(n + per - 1) // per * per}, t)
@@ -92,8 +92,8 @@ local function split(w, t)
   return {w:to(narrow):bitcast(t), (w >> t.bits):to(narrow):bitcast(t)}
 end
 
--- The codes of the rounding modes, and a flag for ftz, in the immediate operand
--- of operations on two f32 (ir/intrin.h).
+-- The codes of the rounding modes, and the flag for ftz, in the immediate
+-- operand of operations on two f32 (core/ir/intrin.h).
 local ROUNDINGS = {none = 0, rn = 0, rz = 1, rm = 2, rp = 3}
 local FTZ = 4
 
@@ -103,7 +103,7 @@ local function modifiers(name, opts)
   return ROUNDINGS[rnd] + (opts and opts.ftz and FTZ or 0)
 end
 
--- Applies an operation on pairs of f32 to vectors: elements 2k and 2k + 1 form
+-- Applies an operation on pairs of f32 to vectors. Elements 2k and 2k + 1 form
 -- a pair.
 local function each_pair(name, f, args, opts)
   local n = 0
@@ -146,7 +146,7 @@ local function arithmetic_f32(op, count)
 end
 
 -- Defines the function op_packed_<type>x2 for an operation such as "add" and a
--- type of 16 bits; for vectors it applies op to each element.
+-- 16-bit type. For vectors, the function applies op to each element.
 local function arithmetic(op, count, plain, t)
   local name, row = ("%s_packed_%sx2"):format(op, t.name), op .. "." .. t.name
   packed[name] = function(...)
@@ -243,14 +243,14 @@ end
 -- Integers as floats
 ---------------------------------------------------------------------------
 
--- The truth tables that lop3 needs to compute (a & b) | c and (a & b) ~ c.
+-- The truth tables of (a & b) | c and (a & b) ~ c for lop3.
 local AND_OR, AND_XOR = 0xea, 0x6a
 
 local function twice(x) return x << 16 | x end
 
--- For each type, the smallest float whose lowest fraction bit has the value 1:
--- its bits and its value. Adding a whole number n below 16 (bf16) or 1024 (f16)
--- to its bits adds n to its value.
+-- For each type, the bits and the value of a float: the smallest float whose
+-- lowest fraction bit is worth 1. Adding a whole number n below 16 (bf16) or
+-- 1024 (f16) to the bits adds n to the value.
 local MAGIC = {
   bf16 = {bits = 0x4300, value = 128.0}, f16 = {bits = 0x6400, value = 1024.0}}
 
@@ -265,9 +265,9 @@ local function float_bits(t, x)
 end
 
 -- Converts the eight nibbles of w to four words of type t, and subtracts `zero`
--- from each. Signed nibbles get an inverted sign bit, which makes them 8 too
--- large; this is subtracted, too. The first `shuffled` nibbles (0, 4 or 8)
--- contain, in each group of four, the elements 0, 2, 1, 3 in this order. The
+-- from each value. The conversion inverts the sign bit of signed nibbles, which
+-- adds 8; the 8 is subtracted, too. In the first `shuffled` nibbles (0, 4 or
+-- 8), each group of four contains the elements 0, 2, 1, 3 in this order. The
 -- results have the order 0, 1, 2, 3.
 local function nibbles(w, t, signed, zero, shuffled)
   local magic = MAGIC[t.name]
@@ -349,10 +349,10 @@ local function bytes(w, t, signed)
   return core.intrin("cvt.bf16x2", 0, a, b), core.intrin("cvt.bf16x2", 0, c, d)
 end
 
--- Defines a conversion by f(word, number of elements, ...) whose argument is a
--- word of `per` elements of type `from`, or a vector whose size is a multiple
--- of `per`. For integers, `from` is the signed type, and conversions of the
--- unsigned type are defined, too.
+-- Defines a conversion by f(word, number of elements, ...). The conversion's
+-- argument is a word of `per` elements of type `from`, or a vector whose size
+-- is a multiple of `per`. For integers, `from` is the signed type; also defines
+-- the conversion of the unsigned type.
 local function conversion(name, from, per, t, f)
   local words = math.max(per * t.bits // 32, 1)
   packed[name] = function(x, ...)
@@ -379,13 +379,13 @@ local function check_zero(zero)
     .. "\n  subtract a traced zero point with sub_packed_bf16x2")
 end
 
--- Returns the number of nibbles, out of n, that are in shuffled order.
+-- Returns how many of n nibbles are in shuffled order.
 local function shuffled(n, opts)
   return opts and opts.with_shuffle and n // 4 * 4 or 0
 end
 
--- Defines cvt_i4x8_to_bf16x8(x, zero?, opts?), which converts x - zero, and the
--- functions like it for other types, signs, widths and numbers of elements.
+-- Defines cvt_i4x8_to_bf16x8(x, zero?, opts?), which converts x - zero, and
+-- similar functions for other types, signs, widths and numbers of elements.
 for _, t in ipairs {core.bf16, core.f16} do
   for _, sort in ipairs {"i", "u"} do
     local function four(w, n, zero, opts)
@@ -414,10 +414,11 @@ end
 conversion("sext_unpacked_i4x4_to_i8x4", core.i8, 4, core.i8, extended)
 conversion("cvt_i4x8_to_mxf8x8_impl", core.i4, 8, core.e4m3, nibbles_e4m3)
 
---- Converts 8 signed 4-bit integers, or a vector of a multiple of 8, to e4m3,
--- exactly.
----@param x any a word (u32), first integer in its low bits; or a vector
----@param dst_type? table e4m3, or i8 for the bits, of a vector
+--- Converts 8 signed 4-bit integers to e4m3, exactly. Also accepts a vector
+-- whose size is a multiple of 8.
+---@param x any a word (u32) with the first integer in its low bits, or a vector
+---@param dst_type? table the type of a vector result: e4m3, or i8 for the bits
+-- of e4m3
 ---@return any ... 2 words of four codes each, or a vector
 function packed.cvt_i4x8_to_mxf8x8(x, dst_type)
   dst_type = dst_type or core.e4m3
@@ -430,10 +431,11 @@ function packed.cvt_i4x8_to_mxf8x8(x, dst_type)
   return dst_type == core.i8 and v:bitcast(core.i8) or v
 end
 
---- Converts a vector of i4 to e4m3, exactly; its size is a multiple of 8.
+--- Converts a vector of i4 to e4m3, exactly. The vector's size must be a
+-- multiple of 8.
 ---@param x any
----@param _ any the size, which the vector has
----@param dst_type? table e4m3, or i8 for the bits
+---@param _ any the size, which is taken from the vector
+---@param dst_type? table e4m3, or i8 for the bits of e4m3
 function packed.cvt_i4_mxf8_intrinsic(x, _, dst_type)
   return packed.cvt_i4x8_to_mxf8x8(x, dst_type)
 end
@@ -462,10 +464,10 @@ local i4_bf16 = packed.cvt_i4x2_to_bf16x2
 local i8_bf16 = packed.cvt_i8x2_to_bf16x2
 
 --- Converts a vector of i4 to bf16, exactly. With with_shuffle = true, each 8
--- integers have the order 0, 2, 1, 3, 4, 6, 5, 7 (a remainder of 4: 0, 2, 1,
--- 3). The results have the natural order.
+-- integers are in the order 0, 2, 1, 3, 4, 6, 5, 7 (a remainder of 4: 0, 2, 1,
+-- 3). The results are in the natural order.
 ---@param x any
----@param _ any the size, which the vector has
+---@param _ any the size, which is taken from the vector
 ---@param opts? {with_shuffle: boolean}
 function packed.cvt_i4_bf16_intrinsic(x, _, opts)
   if #x % 2 == 0 then return i4_bf16(x, 0, opts) end
@@ -482,8 +484,8 @@ function packed.cvt_i8_bf16(x) return x:to(core.bf16) end
 --- Converts a 4-bit float (e2m1) to f16, exactly.
 function packed.cvt_f4e2m1_f16(x) return x:to(core.f16) end
 
--- Signatures of the functions in this file. The signatures of most functions
--- are derived from their names.
+-- Signatures of functions in this file. The signatures of most functions are
+-- derived from their names (FORMS below).
 local signatures = {
   "cvt_i4_bf16_intrinsic(x: vector, length?: integer, opts?: {with_shuffle})",
   "cvt_i8_bf16_intrinsic(x: vector, length?: integer)",
@@ -492,8 +494,8 @@ local signatures = {
   "cvt_i4x8_to_mxf8x8(x: value|vector, dst_type?)",
   "cvt_i4_bf16(x: value)", "cvt_i8_bf16(x: value)", "cvt_f4e2m1_f16(x: value)",
   "cvt_f32x2_bf16x2(src: table|vector)"}
--- The parameters of all other functions: for each pattern that a name can
--- match, a parameter list.
+-- Parameter lists of all other functions: pairs of a pattern for the function's
+-- name and the parameters.
 local FORMS = {
   {"^exp2?_", "a"}, {"^fma_packed_f32x2", "a, b, c, opts?: {ftz rnd}"},
   {"_packed_f32x2", "a, b, opts?: {ftz rnd}"}, {"^fma", "a, b, c"},

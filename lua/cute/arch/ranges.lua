@@ -1,5 +1,5 @@
---- cute.arch.range names a part of a kernel (a range). Timelines show the
--- ranges with their names.
+--- cute.arch.range gives a part of a kernel (a range) a name, which timelines
+-- show.
 --
 -- A name costs no time: the generated code of the kernel is the same with and
 -- without the name. The simulator records where a range begins and ends
@@ -10,13 +10,14 @@ local core = require "cute.core"
 
 local ranges = {}
 
---- The plan of the kernel that is being traced for a timeline of a GPU, or nil.
--- Its method record(name, ends) is called where a range begins and ends, and
--- adds the code that stores clock values.
+--- While a kernel is traced for a timeline of a GPU, the plan of this trace;
+-- else nil. The plan's method record(name, ends) is called where a range begins
+-- and ends, and adds the code that stores clock values.
 ranges.plan = nil
 
 --- Calls f(...) as a range with a name, which timelines show, and returns the
--- results of f. Without a timeline the kernel's generated code is unchanged.
+-- results of f. The name does not change the kernel's generated code, except
+-- for a timeline of a GPU.
 ---@param name string
 ---@param f fun(...): ...
 ---@return any ... results of f

@@ -13,9 +13,9 @@
 --     cute.when(warp:eq(0), function() cute.arch.dealloc_tmem(ptr, 128) end)
 --
 -- The allocation waits until enough columns are free. The warp that allocated
--- columns must free them. In a kernel whose MMAs belong to pairs of blocks,
--- is_two_cta is true, and a warp of each block allocates and frees; both blocks
--- get the same columns.
+-- columns must free them. If a kernel's MMAs belong to pairs of blocks, pass
+-- is_two_cta = true. A warp of each block then allocates and frees, and both
+-- blocks get the same columns.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -37,16 +37,16 @@ function tmem.get_min_tmem_alloc_cols(compute_capability) -- luacheck: ignore
   return LEAST
 end
 
---- Reports whether an allocation needs all tensor memory for itself. This is so
--- for more than 512 columns, which only sm_107 has.
+--- Reports whether an allocation needs all of tensor memory. Only sm_107 has
+-- such allocations, with more than 512 columns.
 ---@param num_columns integer
----@param arch string "sm_100a"
+---@param arch string such as "sm_100a"
 ---@return boolean
 function tmem.is_tmem_allocation_exclusive(num_columns, arch)
   return num_columns > MOST and arch:find "^sm_107" ~= nil
 end
 
--- Checks a number of columns, if it is known at trace time; returns it.
+-- Checks a number of columns, if it is known at trace time, and returns it.
 local function columns(what, n)
   if not math.type(n) then return n end
   if math.type(n) ~= "integer" or n < LEAST or n > MOST or n & n - 1 ~= 0 then
@@ -56,8 +56,8 @@ local function columns(what, n)
   return n
 end
 
---- Allocates columns of tensor memory, and stores the address of the first to
--- shared memory. All lanes of a warp must call this function.
+--- Allocates columns of tensor memory, and stores the address of the first
+-- column to shared memory. All lanes of a warp must call this function.
 ---@param num_columns any integer, a power of two from 32 to 512
 ---@param smem_ptr_to_write_address table pointer to an i32 in shared memory
 ---@param is_two_cta? boolean
@@ -66,8 +66,8 @@ function tmem.alloc_tmem(num_columns, smem_ptr_to_write_address, is_two_cta)
                   is_two_cta)
 end
 
---- Frees columns that alloc_tmem allocated. The warp that allocated the columns
--- must call this function, when no operation uses them any more.
+--- Frees columns that alloc_tmem allocated. The warp that allocated them must
+-- call this function, after all operations on the columns have ended.
 ---@param tmem_ptr table pointer to the first column
 ---@param num_columns any integer, as for alloc_tmem
 ---@param is_two_cta? boolean
@@ -76,7 +76,7 @@ function tmem.dealloc_tmem(tmem_ptr, num_columns, is_two_cta)
                     columns("dealloc_tmem", num_columns), is_two_cta)
 end
 
---- Lets other blocks allocate tensor memory. This block may not allocate after
+--- Lets other blocks allocate tensor memory. This block must not allocate after
 -- this call.
 ---@param is_two_cta? boolean
 function tmem.relinquish_tmem_alloc_permit(is_two_cta)
@@ -84,9 +84,9 @@ function tmem.relinquish_tmem_alloc_permit(is_two_cta)
 end
 
 --- Returns a pointer to the tensor memory whose address alloc_tmem stored. The
--- threads must have synchronized with the allocating warp.
+-- calling threads must have synchronized with the allocating warp.
 ---@param element_type cute.DType of 32 bits or less
----@param alignment integer in bytes, 16 for example
+---@param alignment integer in bytes, such as 16
 ---@param ptr_to_buffer_holding_addr table pointer to an i32 in shared memory
 ---@return table iterator
 function tmem.retrieve_tmem_ptr(element_type, alignment, -- luacheck: ignore
@@ -111,13 +111,13 @@ function tmem.fence_view_async_tmem_op(kind)
   core.effect(kind == "load" and "tmem_wait_load" or "tmem_wait_store")
 end
 
---- Orders this thread's earlier tcgen05 operations before the synchronization
--- of threads that follows (tcgen05.fence::before_thread_sync). A commit needs
--- no such fence.
+--- Orders this thread's earlier tcgen05 operations before the thread
+-- synchronization that follows (tcgen05.fence::before_thread_sync). A commit
+-- needs no such fence.
 function tmem.tcgen05_before_thread_sync() core.effect "tmem_before_sync" end
 
---- Orders this thread's later tcgen05 operations after the synchronization of
--- threads before this call (tcgen05.fence::after_thread_sync).
+--- Orders this thread's later tcgen05 operations after the thread
+-- synchronization that precedes this call (tcgen05.fence::after_thread_sync).
 function tmem.tcgen05_after_thread_sync() core.effect "tmem_after_sync" end
 
 return sign.public("cute.arch.", tmem, [[

@@ -3,8 +3,8 @@
 --
 -- `mask` names the participating lanes: all of these lanes, and no others, must
 -- execute the operation with this mask. Without a mask the whole warp
--- participates. Lanes that execute the operation with another mask form a group
--- of their own.
+-- participates. Lanes that execute the operation with another mask form a
+-- separate group.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -36,8 +36,8 @@ function warp.lanemask_gt() return intrin "lanemask_gt" end
 -- Votes and matches
 ---------------------------------------------------------------------------
 
---- Performs a vote over the warp. "any", "all" and "uni" (all agree) return a
--- boolean; "ballot" returns the mask of the lanes where pred is true.
+--- Performs a vote over the warp. "any", "all" and "uni" (all lanes agree)
+-- return a boolean; "ballot" returns the mask of the lanes where pred is true.
 ---@param pred any a boolean
 ---@param kind "any"|"all"|"uni"|"ballot"
 ---@param mask? any participating lanes
@@ -74,11 +74,11 @@ warp.vote_uni_sync = vote "uni"
 warp.vote_ballot_sync = vote "ballot"
 
 --- Compares values over the warp and returns a mask (u32). "any" returns the
--- lanes whose value equals this lane's. "all" returns all participating lanes
--- if their values are equal, else 0.
+-- mask of the lanes whose value equals this lane's value. "all" returns the
+-- mask of all participating lanes if their values are equal, else 0.
 ---@param mask any participating lanes
 ---@param value any a 32- or 64-bit integer
----@param kind? "any"|"all" "any" when absent
+---@param kind? "any"|"all" "any" if absent
 function warp.match_sync(mask, value, kind)
   kind = kind or "any"
   sign.one_of("match_sync", "kind", kind, "any all")
@@ -108,14 +108,14 @@ local function by_words(value, move)
   return move(u:to(core.u32)):to(core.dtype_of(u)):bitcast(t)
 end
 
---- Shuffles with the operands of the PTX instruction. mask_and_clamp contains
--- the last lane of a segment (bits 0 to 4), and a mask of the lane bits that
--- select a segment (bits 8 to 12).
+--- Shuffles a value between lanes, with the operands of the PTX instruction
+-- shfl. mask_and_clamp contains the last lane of a segment (bits 0 to 4), and a
+-- mask of the lane bits that select a segment (bits 8 to 12).
 ---@param value any
 ---@param offset any lane, distance or lane mask
 ---@param mask? any participating lanes
----@param mask_and_clamp? integer 31 when absent
----@param kind? "idx"|"up"|"down"|"bfly" "idx" when absent
+---@param mask_and_clamp? integer 31 if absent
+---@param kind? "idx"|"up"|"down"|"bfly" "idx" if absent
 function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
   kind = kind or "idx"
   sign.one_of("shuffle_sync_op", "kind", kind, "idx up down bfly")
@@ -152,31 +152,32 @@ local function shuffle(kind)
   end
 end
 
---- Returns the value of lane `lane` in this lane's group of `width` lanes.
+--- Returns the value of lane number `lane` of this lane's group of `width`
+-- lanes.
 ---@param value any
 ---@param lane any
----@param width? integer 32 when absent
+---@param width? integer 32 if absent
 ---@param mask? any participating lanes
 warp.shuffle_sync = shuffle "idx"
---- Returns the value of the lane `distance` below this one, within groups of
--- `width` lanes. A lane without such a neighbour gets its own value.
+--- Returns the value of the lane that is `distance` below this one in its group
+-- of `width` lanes. A lane without such a neighbour gets its own value.
 ---@param value any
 ---@param distance any
----@param width? integer 32 when absent
+---@param width? integer 32 if absent
 ---@param mask? any participating lanes
 warp.shuffle_sync_up = shuffle "up"
---- Returns the value of the lane `distance` above this one, within groups of
--- `width` lanes. A lane without such a neighbour gets its own value.
+--- Returns the value of the lane that is `distance` above this one in its group
+-- of `width` lanes. A lane without such a neighbour gets its own value.
 ---@param value any
 ---@param distance any
----@param width? integer 32 when absent
+---@param width? integer 32 if absent
 ---@param mask? any participating lanes
 warp.shuffle_sync_down = shuffle "down"
---- Returns the value of lane `this ~ lane_mask`, within groups of `width`
+--- Returns the value of lane `this ~ lane_mask` of this lane's group of `width`
 -- lanes. This is one step of a butterfly reduction.
 ---@param value any
 ---@param lane_mask any
----@param width? integer 32 when absent
+---@param width? integer 32 if absent
 ---@param mask? any participating lanes
 warp.shuffle_sync_bfly = shuffle "bfly"
 
@@ -196,7 +197,7 @@ end
 ---@param value any traced value
 ---@param op fun(a, b): any
 ---@param width? integer|{threads_in_group: integer} number of lanes in a group
--- (a power of two, 32 when absent); each group is reduced separately
+-- (a power of two, 32 if absent); each group is reduced separately
 function warp.warp_reduction(value, op, width)
   if type(width) == "table" then width = width.threads_in_group end
   width = width or 32
@@ -209,10 +210,10 @@ function warp.warp_reduction(value, op, width)
   return value
 end
 
---- Returns the maximum over each group of `width` lanes, to all lanes of the
+--- Returns the maximum over each group of `width` lanes to all lanes of the
 -- group.
 ---@param value any
----@param width? integer 32 when absent
+---@param width? integer 32 if absent
 function warp.warp_reduction_max(value, width)
   return warp.warp_reduction(value, core.max, width)
 end
@@ -227,7 +228,7 @@ end
 --     k(y):launch {grid = 1, block = 32, device = "sim"}
 --     y(0), y(31)  --> 496, 496
 ---@param value any
----@param width? integer 32 when absent
+---@param width? integer 32 if absent
 function warp.warp_reduction_sum(value, width)
   return warp.warp_reduction(value, function(a, b) return a + b end, width)
 end
@@ -235,13 +236,13 @@ end
 local REDUX = {add = true, min = true, max = true, ["and"] = true,
                ["or"] = true, xor = true}
 
--- Converts the bits of an f32 to an i32 that has the same order (-0 before 0).
--- A second call converts the result back.
+-- Converts the bits of an f32 to an i32, so that i32 values compare like the
+-- floats (-0 before 0). A second call converts the result back.
 local function ordered(bits) return bits ~ ((bits >> 31) & 0x7fffffff) end
 
--- Reduces floats. A NaN is replaced by an integer that loses against all
--- numbers or, with opts.nan, by one that wins against all numbers. If no number
--- remains, the result is the NaN 0x7fffffff.
+-- Reduces floats over the warp. By default, an integer that loses against all
+-- numbers replaces a NaN. With opts.nan, an integer that wins against all
+-- numbers replaces it. If no number remains, the result is the NaN 0x7fffffff.
 local function float_redux(value, kind, mask, opts)
   local max = kind == "fmax" or kind == "max"
   if not max and kind ~= "fmin" and kind ~= "min" then
@@ -266,9 +267,9 @@ local function float_redux(value, kind, mask, opts)
   return ordered(key):bitcast(core.f32)
 end
 
---- Reduces over the warp in one instruction (sm_80). For i32 or u32, `kind` is
--- "add", "min", "max", "and", "or", "xor", or "umin" or "umax", which compare
--- as unsigned. For floats it is "fmax" or "fmin".
+--- Reduces a value over the warp in one instruction (sm_80). For i32 or u32,
+-- `kind` is "add", "min", "max", "and", "or" or "xor"; or "umin" or "umax",
+-- which compare as unsigned. For floats it is "fmax" or "fmin".
 ---@param value any
 ---@param kind string
 ---@param mask? any participating lanes

@@ -18,7 +18,7 @@ local blocks = {}
 blocks.constants = {
   memory = 4038,   -- bytes per ns from memory
   l2 = 11908,      -- bytes per ns from L2
-  -- If two steps that take the times a and b overlap, both together take
+  -- If two activities that take the times a and b overlap, both together take
   -- (a^near + b^near)^(1 / near).
   near = 3.77,
   -- Constant costs of a launch in ns: the first tiles are loaded and D is
@@ -26,11 +26,11 @@ blocks.constants = {
   start = 2200,
   latency = 816,   -- ns to load a tile from memory
   close = 561,     -- ns to load a tile from L2
-  -- Additional nanoseconds for a tile that several blocks share (split-K).
+  -- Additional ns for a tile of D that several blocks compute (split-K).
   share = 661,
   meet = 59.7,     -- bytes of partial sums per ns that a tile's blocks exchange
-  -- Bytes per ns at which partial sums that exceed the KEPT bytes in L2 are
-  -- written to memory and read again.
+  -- L2 keeps KEPT bytes of partial sums. Partial sums beyond are written to
+  -- memory and read again at this rate, in bytes per ns.
   passed = 5657,
   drain = 66.8,    -- bytes of D per ns that a block stores
   ask = 10,        -- loads of less than 16 bytes each that a block starts per
@@ -41,7 +41,7 @@ blocks.constants = {
                    -- takes
   -- Operations per ns of a multiprocessor, by the bits of an element.
   rate = {[64] = 250, [32] = 1900, [16] = 4000, [8] = 7500, [4] = 15000},
-  -- Fraction of `rate` that a tile of M x N elements reaches.
+  -- Fraction of `rate` that an output tile of M x N elements reaches.
   good = {
     ["128x256"] = 1, ["128x128"] = 0.76, ["128x64"] = 0.484,
     ["64x128"] = 0.5, ["64x64"] = 0.561, ["32x64"] = 0.433,
@@ -74,11 +74,11 @@ local function read(p)
   return (rows(p) * p.a.bits + p.n * p.b.bits) * p.k / 8 * p.batches
 end
 
--- Operands of fewer bytes than this stay in L2 until the next product.
+-- Operands of fewer bytes than this in total stay in L2 until the next product.
 local STAYS = 16 << 20
 
---- Returns the bandwidth in bytes per ns for operands of this size: L2's for
--- small operands, which stay there, else that of memory.
+--- Returns the bandwidth in bytes per ns at which operands of `bytes` are read.
+-- Small operands stay in L2, so this is L2's bandwidth, else that of memory.
 function blocks.rate(bytes) return bytes < STAYS and C.l2 or C.memory end
 
 --- Returns the ns that memory needs to read the operands and write D once.
@@ -88,18 +88,18 @@ function blocks.memory(p)
     / blocks.rate(read(p))
 end
 
--- Bytes of shared memory of a multiprocessor for the stages of its blocks.
+-- Bytes of a multiprocessor's shared memory that hold the stages of its blocks.
 local ROOM = 227 * 1024
 
--- Returns a tile's extent along K for the time model. It is tile.timed if the
--- constants were fitted with another extent than tile[3].
+-- Returns a tile's extent along K for the time model: tile[3], or tile.timed if
+-- the constants were fitted with another extent.
 local function along(tile) return tile.timed or tile[3] end
 
--- Returns the ns that `beside` concurrent blocks need to compute `steps` tiles
--- along K each and to store D. While one tile is computed, stages - 1 tiles are
--- being loaded. If threads load single elements, a tile instead waits for
--- `tile.single` rounds of loads. `tile.asked` is the number of loads for each
--- element of K.
+-- Returns the ns in which `beside` concurrent blocks each compute `steps` tiles
+-- along K and store D. While one tile is computed, stages - 1 tiles are being
+-- loaded. If threads load single elements, a block instead waits for
+-- `tile.single` rounds of loads for each tile. `tile.asked` is the number of
+-- loads for each element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
   if beside == 1 then rate = rate * (tile.lone or 1) end
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
@@ -114,8 +114,9 @@ local function along_k(p, tile, stages, rate, steps, beside)
     + beside * tile[1] * tile[2] * p.d.bits / 8 / C.drain
 end
 
--- Returns the bytes of additional L2 traffic of an operand whose rows begin
--- inside memory lines. Returns 0 if all rows begin at the start of a line.
+-- Returns the bytes of additional L2 traffic of an operand whose rows begin in
+-- the middle of memory lines. Returns 0 if all rows begin at the start of a
+-- line.
 local function cut_bytes(t, bits, count, k)
   local pitch = t.stride[2] == 1 and t.stride[1] or t.stride[2]
   local by = math.type(pitch) == "integer" and model.cut(pitch, bits) or 1
@@ -135,8 +136,8 @@ end
 -- Returns the size of a block's accumulators in bytes.
 local function sums_of(p, tile) return tile[1] * tile[2] * p.sums.bits // 8 end
 
--- Returns the ns that the blocks of a split-K tile need to exchange partial
--- sums.
+-- Returns the ns in which the blocks that share a tile (split-K) exchange
+-- partial sums.
 local function meeting(p, tile, splits)
   if splits == 1 then return 0 end
   local bytes = sums_of(p, tile)
@@ -154,12 +155,13 @@ end
 --- Returns the estimated ns of a product in tiles {BM, BN, BK} with K split
 -- into `splits` parts.
 ---@param p table
----@param tile table {BM, BN, BK, good, lone, waits, room, ...}: good: fraction
--- of `rate` that it reaches, if not that of its size; lone: fraction of that
--- rate for a block alone on a multiprocessor (1 if absent); waits: ns that a
--- step along K waits for its operands, from L2 and from memory, in addition to
--- computing (absent: `latency`, by stages); room: blocks per multiprocessor, if
--- not limited by shared memory
+---@param tile table {BM, BN, BK, good, lone, waits, room, ...}. `good` is the
+-- fraction of `rate` that the tile reaches, if not that of its size. `lone` is
+-- the fraction of this rate that a block alone on a multiprocessor reaches (1
+-- if absent). `waits` is the ns that a step along K waits for its operands,
+-- from L2 and from memory, in addition to computing (if absent, computed from
+-- `latency` and the stages). `room` is the number of blocks per multiprocessor,
+-- if not limited by shared memory
 ---@param stages integer
 ---@param rate number operations per ns of a multiprocessor
 ---@param splits integer
@@ -179,11 +181,11 @@ function blocks.time(p, tile, stages, rate, splits)
     ^ (1 / C.near) + C.start + meeting(p, tile, splits)
 end
 
--- The numbers of parts of K for which candidates are made.
+-- The numbers of split-K parts for which candidates are made.
 local SPLITS = {1, 2, 3, 4, 6, 8, 12, 16, 24, 32}
 
--- Returns a list of numbers of parts: SPLITS, and the largest number of parts
--- for which all blocks run at once.
+-- Returns the numbers of split-K parts to consider: SPLITS, and the largest
+-- number for which all blocks run at once.
 local function splits_of(p, tile, stages)
   local whole = room_of(p, tile, stages) * p.sms // blocks_of(p, tile, 1)
   local list = {}
@@ -196,9 +198,9 @@ local function splits_of(p, tile, stages)
   return list
 end
 
--- The largest number of bytes of partial sums that blocks may exchange.
--- Candidates with more were never the fastest, and they would take memory from
--- other tensors.
+-- The largest number of bytes of partial sums that blocks may exchange. Larger
+-- candidates were never the fastest, and their partial sums would take memory
+-- from other tensors.
 local MOST = 256 << 20
 
 -- Reports whether problem p allows K to be divided into this number of parts.
@@ -209,13 +211,13 @@ local function can_share(p, tile, splits)
     and (p.splits or blocks_of(p, tile, splits) * sums_of(p, tile) <= MOST)
 end
 
---- Returns candidates for each tile of a list: with an undivided K, and with K
--- split into the numbers of parts that are possible.
+--- Returns the candidates for each tile of a list: one with undivided K, and
+-- one for each possible number of split-K parts.
 ---@param p table
 ---@param family string
 ---@param list table[] of tiles
----@param make fun(t: table, splits: integer): table, table, number a tile's
--- options, {BM, BN, BK}, operations per ns of a multiprocessor
+---@param make fun(t: table, splits: integer): table, table, number returns the
+-- options of a tile, {BM, BN, BK}, and operations per ns of a multiprocessor
 ---@return table[] in the form of family lists (cute.ops.choose)
 function blocks.candidates(p, family, list, make)
   local out = {}

@@ -1,5 +1,5 @@
---- Caches the calls of an operation, and allocates the memory that the blocks
--- of a launch share.
+--- Caches the calls of an operation. Also allocates the workspace memory that
+-- the blocks of a launch share.
 --
 --     local known = calls.new()
 --     local ok, x, ... = known(arguments...)     -- true: launched, new tensors
@@ -7,29 +7,29 @@
 --     known:ready(run, arguments...)             -- and its launches
 --
 -- A configuration consists of the operands' layouts and types, the options, and
--- the functions with their captured values. It is identified by the arguments
--- of a call. Numbers may differ between launches of one configuration, except
--- numbers passed as cute.constexpr, which are part of the configuration.
+-- the functions with their captured values. A call's arguments determine its
+-- configuration. Numbers may differ between launches of one configuration,
+-- except numbers passed as cute.constexpr, which are part of the configuration.
 -- core/bind/plan_cache.c finds a call by its arguments and starts its launches
 -- in a microsecond. Calls with a new configuration, and calls on the simulator,
 -- run in Lua.
 --
--- Memory that the blocks of a launch share comes from the memory pool. A launch
--- allocates it and frees it at once, in stream order. Launches of one stream
--- therefore share memory, launches of two streams do not, and a graph keeps its
--- own. A block uses a counter to detect that it is the last one. The counter
--- must be 0 when a launch begins, and the launch resets it. So each stream
--- keeps its counters. Launches that a graph captures get new counters, which
--- the graph sets to 0.
+-- Workspace memory comes from the memory pool. A launch allocates it and frees
+-- it at once, in stream order. Launches of one stream therefore share memory,
+-- launches of two streams do not, and a graph keeps its own. A block uses a
+-- counter to detect that it is the last one. The counter must be 0 when a
+-- launch begins, and the launch resets it. Concurrent launches must not share
+-- counters, so each stream has its own. Launches that a graph captures get new
+-- counters, which the graph sets to 0.
 --
--- Launches are dependent where the device supports it (PDL). A kernel then
--- begins while the previous kernel of the stream ends. Before it reads or
--- writes memory that other kernels use, it waits until the previous kernel is
--- complete (griddepcontrol.wait). Each kernel waits for its predecessor before
--- it completes. A kernel that has waited has thus also waited for all earlier
--- kernels. Reused memory of the pool, counters and overwritten operands are
--- therefore safe. After a copy, an event or a kernel without PDL, the launch
--- waits like an ordinary launch.
+-- Launches use programmatic dependent launch (PDL) where the device supports
+-- it: a kernel begins while the previous kernel of the stream ends. Before it
+-- reads or writes memory that other kernels use, it waits until the previous
+-- kernel is complete (griddepcontrol.wait). Each kernel waits for its
+-- predecessor before it completes. A kernel that has waited has thus also
+-- waited for all earlier kernels. So it can safely reuse memory of the pool and
+-- counters, and overwrite operands. After a copy, an event or a kernel without
+-- PDL, the launch waits like an ordinary launch.
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"
@@ -50,14 +50,16 @@ function calls.new()
   return known
 end
 
---- True while a bundle traces kernels for any size. Kernels whose extents a
--- plan provides then have them as their last arguments. The field `extents` of
--- a step is the number of these arguments, and its field `share` is the number
--- of elements that each block handles.
+--- True while a bundle (kernels compiled in advance) traces kernels for any
+-- size. Kernels then receive the extents that a plan provides as their last
+-- arguments. The field `extents` of a step (launch) is the number of these
+-- arguments, and its field `share` is the number of elements that each block
+-- handles.
 calls.any = false
 
 --- Returns the number of rows for which an operation chooses its kernel. This
--- is m, or another number of rows if a bundle uses one kernel for all sizes.
+-- is m, except in a bundle (kernels compiled in advance) that uses one kernel
+-- for all sizes.
 ---@param m integer
 ---@return integer
 function calls.typical(m) return m end
@@ -67,8 +69,9 @@ function calls.forget()
   for _, known in ipairs(all) do known:forget() end
 end
 
---- Returns the results of a call that reuses a known configuration: the tensors
--- of `out` or, where `out` has none, the new tensors `...`.
+--- Returns the results of a call that reuses a known configuration. These are
+-- the tensors of `out`; where `out` has none, the new tensors `...` take their
+-- place.
 ---@param out any a tensor, a list of them, or nil
 function calls.results(out, ...)
   if out == nil then return ... end
@@ -95,12 +98,13 @@ function calls.empty(shape, dtype, place)
   return cute.empty(shape, dtype, {device = place == "host" and "sim" or place})
 end
 
--- A size in f32. calls.work rounds larger sizes up by at most an eighth, and
--- smaller sizes to powers of two.
+-- A number of f32 elements. calls.work rounds larger sizes up by at most an
+-- eighth, and smaller sizes to powers of two.
 local LARGE = 1 << 22
 
---- Returns memory of at least n f32 for a launch. To keep few sizes, n is
--- rounded up to a power of two or, if n is above LARGE, by at most an eighth.
+--- Returns memory of at least n f32 elements for a launch. To limit the number
+-- of different sizes, rounds n up to a power of two or, above LARGE, by at most
+-- an eighth.
 ---@param place string the device of the operands
 ---@param n integer
 function calls.work(place, n)
@@ -117,7 +121,7 @@ function calls.work(place, n)
 end
 
 -- Counters that are 0 between launches. counts[device][stream number] is a
--- tensor of i32.
+-- tensor of i32 counters.
 local counts = {}
 
 --- Returns a tensor of at least n i32 counters that are 0; the launch that uses
@@ -161,27 +165,29 @@ end)
 local LAUNCHES = 4
 
 --- Returns the value of the kernels' option pdl: true if the device supports
--- dependent launches, else nil.
+-- programmatic dependent launch, else nil.
 function calls.dependent(device)
   return core.has(device.sm, "griddepcontrol") or nil
 end
 
---- Launches a step {kernel, grid, block, cluster, pdl, ready = {}} with the
--- arguments `list`. Uses a prepared launch of the step if one fits, otherwise
--- prepares a new one.
+--- Launches a step {kernel, grid, block, cluster, pdl, ready = {}} of a plan
+-- with the arguments `list`. Uses a prepared launch of the step if one fits,
+-- otherwise prepares a new one.
 ---@param step table
----@param list table arguments {n =}; `from` as for known:ready
----@param o table device, stream, seed, captured = the captured values of a
--- function of the step
+---@param list table the arguments, with their number in `n`, and `from`
+-- (calls.mark)
+---@param o table {device, stream, seed, captured}: `captured` holds the
+-- captured values of a function that the step traces
 ---@param check? fun() called before a new launch
 ---@return table launch for known:ready
----@return table? reads further state that a trace read through captured values
+---@return table? reads further state that the trace read through captured
+-- values
 function calls.launch(step, list, o, check)
   local now = {seed = o.seed, stream = o.stream}
   for _, r in ipairs(step.ready) do
     local ready, reads = r.launch, r.reads
-    -- A prepared launch is valid only if the state that its function read
-    -- through tables and other functions is unchanged.
+    -- A prepared launch is valid only if all other state that its traced
+    -- function read (through tables and other functions) is unchanged.
     if (not reads or core.unchanged(reads))
       and ready:try(now, table.unpack(list, 1, list.n)) then
       return calls.step(ready, list), reads
@@ -190,7 +196,7 @@ function calls.launch(step, list, o, check)
   if check then check() end
   local ready, why = step.kernel(table.unpack(list, 1, list.n)):compile {
     grid = step.grid, block = step.block, cluster = step.cluster,
-    -- These options have no stream: the launch below takes it from `now`.
+    -- There is no `stream` here: the launch below takes it from `now`.
     pdl = step.pdl, device = o.device}
   if not ready then require "cute.lang.report".raise(why) end
   local reads = o.captured and o.captured:reads(ready.program)
@@ -209,9 +215,9 @@ function calls.step(ready, list)
           from = list.from}
 end
 
---- Records the source of the last kernel argument in `list`: the nth number in
--- argument `at` of the call. `part` is 1 for the lower half of an f64, 2 for
--- its upper half, and nil for other types.
+--- Records where the last kernel argument in `list` comes from: it is the nth
+-- number in argument `at` of the call. `part` is 1 for the lower half of an
+-- f64, 2 for its upper half, and nil for other types.
 function calls.mark(list, at, nth, part)
   list.from = list.from or {}
   list.from[list.n] = {at, nth, part or 0}

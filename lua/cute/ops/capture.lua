@@ -1,18 +1,18 @@
 --- Captures the values that a user's function reads from its environment, so
 -- that they can be passed as kernel arguments.
 --
--- An epilogue is a function that refers to numbers and tensors where it is
--- defined: upvalues, globals, fields of tables. Each call passes their current
--- values. If they were constants, every call would use the first call's bias,
--- for example. Everything else that the function reads (functions, strings,
--- whole tables) is part of the kernel.
+-- An epilogue is a function that may use numbers and tensors from outside:
+-- upvalues, globals, fields of tables. Each call passes their current values.
+-- If they were constants, every call would use the first call's bias, for
+-- example. Everything else that the function reads (functions, strings, whole
+-- tables) is part of the kernel.
 --
 --     local c = capture.of(f)      -- c.values: the current numbers and tensors
 --     local g, bind = c:clone()    -- in a kernel: bind(traced), g(...), bind()
 --
--- The method `clone` makes a copy of the function, with new upvalues for the
--- captured values; the upvalues of the original stay unchanged. Functions that
--- the function calls are cloned with it.
+-- The method `clone` makes a copy of the function with new upvalues for the
+-- captured values. The upvalues of the original stay unchanged. Functions that
+-- the original calls are cloned with it.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local dependencies = require "cute.lang.dependencies"
@@ -43,15 +43,15 @@ local is_users = capture.is_users
 
 local codes = 0
 
---- Returns a list that describes what a function captures: {[0] = the list's
--- number, upvalue, n, key 1 .. key n, ...}. For n > 0, the fields of the
--- upvalue with these n keys are captured; for n = 0, the whole upvalue. Returns
--- false if f is not a user's function, if its code cannot be read, or if it
--- keeps state. Functions with the same code have the same list. core.calls
--- calls this function.
+--- Returns a list that describes the values that f captures: {[0] = the list's
+-- number, upvalue, n, key 1 .. key n, ...}. If n > 0, the fields of the upvalue
+-- with these n keys are captured; if n = 0, the whole upvalue. Returns false if
+-- f is not a user's function, if its code cannot be read, or if it keeps state.
+-- Functions with the same code have the same list. core.calls calls this
+-- function.
 ---@param f function
 ---@return table|false form
----@return string? wrong the forbidden operation of the function
+---@return string? wrong the operation of f that is not allowed
 function capture.form(f)
   local uses = is_users(f) and bytecode.upvalues(f)
   if not uses then return false end
@@ -89,8 +89,9 @@ end
 -- Walking the functions
 ---------------------------------------------------------------------------
 
--- Records v, the value of upvalue i of f or of field k of this upvalue. Numbers
--- and tensors are added to self.values, other values to self.parts.
+-- Records v. Without k, v is the value of upvalue i of f; with k, of field k of
+-- this upvalue. Adds numbers and tensors to self.values, other values to
+-- self.parts.
 local function look(self, f, i, k, v)
   if is_value(v) then
     self.slots[#self.slots + 1] = {f, i, k}
@@ -162,11 +163,12 @@ end
 function Capture:clone()
   local to = {}
   for _, f in ipairs(self.functions) do to[f] = bare(f) end
-  -- own[clone][upvalue] is true if the clone does not share the upvalue with f.
+  -- own[clone][upvalue] is true if the clone does not share this upvalue with
+  -- the original function.
   local own = {}
   for _, g in pairs(to) do own[g] = {} end
-  -- views[clone][upvalue] is the table that a clone reads instead of an
-  -- original table with captured fields.
+  -- views[clone][upvalue] is the table that the clone reads in place of an
+  -- original table, some of whose fields are captured.
   local views = {}
   local set = {}
   for n, s in ipairs(self.slots) do
@@ -182,8 +184,8 @@ function Capture:clone()
     end
     own[g][i] = true
   end
-  -- Copies from each original table to its view the fields that the function
-  -- reads and that are not captured.
+  -- Copies fields that the function reads, but that are not captured, from each
+  -- original table to its view.
   for _, p in ipairs(self.parts) do
     local view = p[3] ~= nil and views[to[p[1]]] and views[to[p[1]]][p[2]]
     if view then view[p[3]] = p[4] end
@@ -201,7 +203,8 @@ function Capture:clone()
   return to[self.functions[1]], function(list)
     for n, f in ipairs(set) do
       local v = list and list[n]
-      -- A function may read only some of the values that it captures.
+      -- A function may read only some elements of a captured tensor. This is no
+      -- error.
       if core.typename(v) == "tensor" and core.tracing() then
         core.partial_ok(v)
       end
@@ -210,8 +213,8 @@ function Capture:clone()
   end
 end
 
---- Returns the function that a text of this library (not the user's code)
--- defines. It is treated like a function of the user, so that its upvalues are
+--- Compiles the text of a function of this library, and returns the function.
+-- capture treats it like a function of the user, so that its upvalues are
 -- captured.
 ---@param text string
 ---@param name string for error messages
@@ -224,7 +227,7 @@ local pair = capture.compile("local f, g = ... return function() return f, g "
   .. "end", "two functions")
 
 --- Returns a function that returns f and g, either of which may be nil. The
--- values that f and g capture count as captured by the returned function.
+-- values that f and g capture count as captured by this function.
 ---@param f function?
 ---@param g function?
 ---@return fun(): function?, function?
@@ -235,8 +238,8 @@ function capture.pair(f, g) return pair(f, g) end
 ---------------------------------------------------------------------------
 
 --- Returns the state that a trace of the function read in addition to the
--- captured values, with its current contents, as core.unchanged expects it.
--- Returns nil if the trace read no such state.
+-- captured values. The result has the state's current contents, in the form
+-- that core.unchanged accepts. Returns nil if the trace read no such state.
 ---@param program table the program of that trace
 ---@return table?
 function Capture:reads(program)
@@ -245,8 +248,8 @@ function Capture:reads(program)
   return dependencies.within(roots, program.read)
 end
 
---- Raises an error if a function stored to a captured tensor in its separate
--- trace. Such a store would be state.
+--- Raises an error if a function stored to a captured tensor while it was
+-- traced separately. Such a store would be state, which is not supported.
 ---@param program table the program of that trace
 function Capture:check_stores(program)
   for _, a in ipairs(program.info.args) do

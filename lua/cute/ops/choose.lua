@@ -1,5 +1,6 @@
---- Chooses the kernel for a product: a family of kernels, its configuration,
--- and the reasons against other families. cutelua.text.choice prints a choice.
+--- Chooses the kernel for a product: a family of kernels, and its
+-- configuration. Also returns the reasons against other families.
+-- cutelua.text.choice prints the result.
 --
 -- A problem describes a call's operands (cute.ops.gemm). Its fields:
 -- m, n, k, batches: the extents. n is the number of rows of B; if `gated`, D
@@ -11,18 +12,18 @@
 -- c: whether a matrix C is added to the product; fused: whether an epilogue
 --   follows.
 -- sources: C and other matrices with D's shape that an epilogue reads,
---   described like A and B. The field `value` of a matrix is its index
---   among the values that the epilogue function captures.
+--   described like A and B. The field `value` of each is its index among the
+--   values that the epilogue function captures.
 -- arch, sm, sms: properties of the device.
--- format: the formats of A and B (cute.ops.formats), if their scale factors for
---   blocks of K are those of a format such as NVFP4.
+-- format: the formats of A and B (cute.ops.formats), if blocks of K have scale
+--   factors in a format such as NVFP4.
 -- order: the only permitted accumulation order, as cute.ops.sum_order describes
 --   it; splits: the number of parts of K in this order.
 -- ragged: the form of the groups (kernels.groups); expected: the expected
 --   number of rows of each group.
 --
 -- Of the candidates of all families (cute.ops.families), the one with the least
--- time is chosen.
+-- estimated time is chosen.
 local core = require "cute.core"
 local families = require "cute.ops.families"
 local sum_order = require "cute.ops.sum_order"
@@ -37,14 +38,14 @@ local function before(x, y)
   return x.tile[2] > y.tile[2]
 end
 
--- Options that, besides the tile, distinguish the candidates of a problem.
+-- The options that, besides the tile, distinguish the candidates of a problem.
 choose.APART = {"cluster", "schedule", "consumers", "split", "splits", "equal",
                "epi_stages", "scheduler", "min_blocks", "side", "warps",
                "unroll"}
 
---- Returns a candidate's name, which is unique among the problem's candidates:
--- "gemm_sm90 128x256x64 cluster=2x1". The same candidate has the same name for
--- problems of other sizes.
+--- Returns a candidate's name, such as "gemm_sm90 128x256x64 cluster=2x1". The
+-- name is unique among a problem's candidates. The name does not depend on the
+-- size of the problem.
 ---@return string
 function choose.name(c)
   local out = {c.base, table.concat(c.tile, "x")}
@@ -99,8 +100,8 @@ end
 -- estimated time. Fields: {family, base = the family that offers it, options,
 -- tile, stages, cluster, split, order, ns, how = "by rule" or "measured",
 -- unused = why no table of measurements applies to the GPU, others = the next
--- best candidates, refused = {{family, why}, ...}}. Returns nil and the
--- rejections if no family accepts the problem.
+-- best candidates, refused = {{family, why}, ...}}. If no family accepts the
+-- problem, returns nil and the list `refused`.
 ---@return table?
 ---@return table refused
 function choose.choose(p)

@@ -1,5 +1,5 @@
---- Conversions of types, and of formats whose blocks of elements share a scale
--- factor (kernels/block_scaled.lua).
+--- Converts tensors between types, and to and from formats whose blocks of
+-- elements share a scale factor (kernels/block_scaled.lua).
 local block_scaled = require "kernels.block_scaled"
 local cute = require "cute"
 local elementwise = require "cute.ops.elementwise"
@@ -32,8 +32,8 @@ local function factor_shape(shape, format, tiled)
   return table.move(tile, 2, #tile, math.max(#shape - 1, 1), out)
 end
 
--- Returns the tensor of scale factors with the modes that kernels expect: a
--- matrix, or, for tiles, one batch mode before the tiles.
+-- Returns a view of the scale factors S with the modes that kernels expect: a
+-- matrix or, if the factors are tiled, one batch mode before the tile's modes.
 local function factors_of(S, tiled)
   if not tiled then return rowwise.matrix(S) end
   local rank, count, shape = cute.rank(S), 1, S.shape
@@ -121,8 +121,8 @@ local dequantize = rowwise.operation("ops.convert", {names = {"x"},
     return p
   end})
 
--- Returns the options o, extended by those of `more`. If `scale` is a number,
--- it is replaced by a tensor on the device of x.
+-- Returns the options o, extended by those of `more`. Replaces the option
+-- `scale`, if it is a number, by a tensor on the device of x.
 local function with_scale(x, o, more)
   local all = tensor_op.with(o, more)
   if type(all.scale) == "number" then
@@ -131,9 +131,9 @@ local function with_scale(x, o, more)
   return all
 end
 
---- Converts x to another type or format. A format such as "mxfp4" gives each
--- block of a row a scale factor; then the elements and the factors are
--- returned. To convert from such a format, pass the option factors. See
+--- Converts x to another type or format. A format such as "mxfp4" has one scale
+-- factor for each block of a row. For such a format, returns the elements and
+-- the factors. To convert from such a format, pass the option `factors`. See
 -- docs/ops.md.
 ---@param x any
 ---@param dtype any a type, or the name of a format

@@ -1,19 +1,20 @@
 --- Reproduces the accumulation order of cuBLAS.
 --
 -- cuBLAS's kernels for Hopper (nvjet, algorithm 66 of cublasLt) accumulate in
--- the order of K. An instruction adds 16 products of 16-bit floats at once, or
--- 32 of 8-bit floats; sums of 128 products of 8-bit floats are added in f32.
--- For some products K is divided into parts of whole 128-byte tiles, all of
--- equal length except the last. The partial sums of the parts are added in f32,
--- in order. Other kernels (for rows that are not multiples of 16 bytes) have
--- other orders. K is never divided for batches. A bias, and a relu after it,
--- are applied to the f32 sums; the heuristics divide K as for a product with a
--- bias. With C the result is fma(alpha, sum, beta C), rounded once more to D's
--- type. If K is divided, the result is fma(beta, C, alpha sum). With beta = 1
--- and an undivided K, neither formula reproduces the results bit by bit.
+-- the order of K. One instruction adds 16 products of 16-bit floats, or 32 of
+-- 8-bit floats. For 8-bit floats, each sum of 128 products is added to the
+-- total in f32. For some products, K is divided into parts of whole 128-byte
+-- tiles, all of equal length except the last. The partial sums of the parts are
+-- added in f32, in order. Other kernels (for rows that are not multiples of 16
+-- bytes) have other orders. K is never divided for batches. A bias, and a relu
+-- after it, are applied to the f32 sums. The number of parts is the one that
+-- cuBLAS's heuristics choose for a product with a bias. With C the result is
+-- fma(alpha, sum, beta C), rounded once more to D's type. If K is divided, the
+-- result is fma(beta, C, alpha sum). With beta = 1 and an undivided K, neither
+-- formula reproduces the results bit by bit.
 --
--- On a GPU this module queries the heuristics, which cublasGemmEx follows.
--- Without a GPU the module uses recorded results of the heuristics on an H200.
+-- On a GPU this module queries cuBLAS's heuristics, which cublasGemmEx also
+-- uses. Without a GPU it uses recorded results of the heuristics on an H200.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogue = require "cute.ops.epilogue_function"
@@ -27,11 +28,11 @@ local cublas = {}
 local fail = operand.fail
 
 local NVJET = 66
--- Reduction schemes of cublasLt that add partial sums in f32: no reduction (0),
+-- cublasLt's reduction schemes that add partial sums in f32: no reduction (0),
 -- and sums in f32 (2).
 local IN_F32 = {[0] = true, [2] = true}
 
--- The number of elements of D from which on cuBLAS never divided K.
+-- If D has at least this many elements, cuBLAS never divided K.
 local LARGE = 1 << 22
 
 local function like(text, ...) fail("like = \"cublas\": " .. text, ...) end
@@ -77,8 +78,8 @@ end
 -- A bias
 ---------------------------------------------------------------------------
 
--- Returns "bias" or "bias_relu" if the epilogue of p adds this tensor as a
--- bias, without or with relu; else nil.
+-- Returns "bias" if the epilogue of p only adds this tensor as a bias,
+-- "bias_relu" if a relu follows, else nil.
 local function kind_of(p, bias)
   if core.typename(bias) ~= "tensor" then return nil end
   local known = require "kernels.tuned.epilogues"  -- requires cute.ops

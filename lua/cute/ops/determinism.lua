@@ -1,11 +1,11 @@
 --- Determinism guarantees of a call, and the candidates that satisfy them.
 --
 -- Every call guarantees the same bits for the same arguments. With
--- `batch_invariant`, a row of D has the same bits in every batch: its
--- accumulation order is that of a large product with the same B, and does not
--- depend on M, on the number of matrices, or on the layouts of A and D. With
--- like = "cublas" the accumulation order is cuBLAS's. Candidates with another
--- order are excluded (p.order, see cute.ops.sum_order).
+-- `batch_invariant`, a row of D has the same bits in every batch. Its
+-- accumulation order is that of a large product with the same B. The order does
+-- not depend on M, on the number of matrices, or on the layouts of A and D.
+-- With like = "cublas" the accumulation order is cuBLAS's. Candidates with
+-- another order are excluded (p.order, see cute.ops.sum_order).
 local choose = require "cute.ops.choose"
 local cublas = require "cute.ops.cublas"
 local cute = require "cute"
@@ -15,7 +15,8 @@ local determinism = {}
 
 local fail = operand.fail
 
--- Rows of the large product whose accumulation order batch_invariant uses.
+-- The number of rows of the large product whose accumulation order
+-- batch_invariant uses.
 local LARGE = 4096
 
 local function facts(shape, dtype)
@@ -35,8 +36,8 @@ local function of_many_rows(p)
   return q
 end
 
--- Returns the accumulation order of the best candidate for many rows.
--- Candidates that do not divide K have precedence over those that do.
+-- Returns the accumulation order of the best candidate for many rows. Prefers
+-- candidates without split-K.
 local function common_order(p)
   local q = of_many_rows(p)
   local list = choose.list(q)
@@ -60,8 +61,8 @@ local function check_reductions(p)
   end
 end
 
---- Sets fields of problem p from the options: p.promise, the guarantee in
--- words; p.order, the required accumulation order, if any; p.splits, the
+--- Sets fields of problem p from the options. p.promise is the guarantee in
+-- words. p.order is the required accumulation order, if any. p.splits is the
 -- number of parts of K, where known.
 function determinism.look(p, call)
   local o = call.o
@@ -82,7 +83,7 @@ function determinism.look(p, call)
       fail("like = %q; only \"cublas\" is possible", o.like)
     end
     p.promise, p.like = "like cuBLAS", true
-    -- An empty D does not depend on the accumulation order.
+    -- The elements of an empty D depend on no accumulation order.
     if cute.product(p.shape) == 0 then return end
     p.order, p.splits = cublas.order(p, call)
   end

@@ -1,11 +1,12 @@
---- Element-wise functions: ops.elementwise, and the operations without
--- arithmetic: ops.copy, convert, transpose.
+--- Element-wise functions: ops.elementwise, and operations that only move or
+-- convert elements (ops.copy, ops.convert, ops.transpose).
 --
 -- One planner serves all of these operations. It sorts the modes by the strides
--- of the first result and merges those that are contiguous for all operands.
--- Operands contiguous along the same mode as that result move in vectors.
--- Operands contiguous along another mode move in tiles through shared memory:
--- kernels/elementwise.lua.
+-- of the first result, and merges modes that are contiguous for all operands.
+-- It then compares each operand with the first result. Operands that are
+-- contiguous along the same mode move in vectors. Operands that are contiguous
+-- along another mode move in tiles through shared memory
+-- (kernels/elementwise.lua).
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
@@ -65,14 +66,14 @@ local function where_is(f)
   return ("the function at %s:%d"):format(i.short_src, i.linedefined)
 end
 
--- Returns the number of parameters of a function; nil if it is variadic.
+-- Returns the number of parameters of a function, or nil if it is variadic.
 local function takes(f)
   local i = debug.getinfo(f, "u")
   return not i.isvararg and i.nparams or nil
 end
 
--- Returns two functions. The first, which kernels/elementwise.lua calls, calls
--- the function f of problem p with its captured values. The second,
+-- Returns two functions. kernels/elementwise.lua calls the first, which calls
+-- the user's function f of problem p with its captured values. The second,
 -- take(captured), replaces f by a function with the same code from another call
 -- of the operation. `read` is the state that an earlier trace of f read.
 local function bound(p, read)
@@ -112,12 +113,12 @@ local function bound(p, read)
   end, take
 end
 
--- Indices in the list that the function `arguments` returns. AT_F is the index
--- of f, and AT + i the index of operand i.
+-- Indices in the argument list of a call (the function `arguments` below): AT_F
+-- is the index of f, and AT + i the index of operand i.
 local AT_F, AT = 2, 7
 
--- Appends the numbers that a call passes to the kernel to `list`, in the order
--- in which the function of `bound` reads them.
+-- Appends the numbers that a call passes to the kernel to `list`. The function
+-- returned by `bound` reads them in the same order.
 local function push_numbers(p, call, list)
   for i, x in ipairs(p.operands) do
     if x.number then
@@ -132,8 +133,8 @@ local function push_numbers(p, call, list)
   return list
 end
 
--- Traces f separately. Returns the types of its results, and the state that the
--- trace read.
+-- Traces f in a separate kernel. Returns the types of f's results, and the
+-- state that the trace read.
 local function look(p, call)
   local found
   local f = bound(p)
@@ -164,9 +165,9 @@ end
 -- Problems
 ---------------------------------------------------------------------------
 
--- Returns the default type of a result. `made` is the type that f returns. It
--- is the default, unless it is f32 and all float inputs have the same narrower
--- type; then the default is that type.
+-- Returns the default type of a result. `made` is the type that f returns. The
+-- default is `made`, with one exception: if f returns f32 and all float inputs
+-- have the same narrower type, the default is that type.
 local function usual(p, made)
   if made ~= cute.f32 then return made end
   local like
@@ -254,9 +255,9 @@ local function outputs_of(p, call, made)
   end
 end
 
--- Sets p.loops to the sorted and merged loops (cute.ops.modes) of all operands.
--- In each loop, loop[x.at] is the stride of operand x, and loop[p.index] the
--- stride of an element's row-major index.
+-- Sets p.loops to the loops (cute.ops.modes) of all operands, sorted and
+-- merged. In each loop, loop[x.at] is the stride of operand x. loop[p.index] is
+-- the stride of the element's row-major index.
 local function loops_of(p)
   local list = {}
   for _, side in ipairs {p.outputs, p.inputs} do
@@ -291,25 +292,25 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
--- The bytes of a multiprocessor's shared memory that the tiles of all its
--- blocks may use.
+-- The bytes of a multiprocessor's shared memory that all of its blocks together
+-- may use for tiles.
 local SHARED = 96 << 10
 
--- For each number of bits of an element: the extent of a tile along the
--- result's contiguous mode, its extent along the input's contiguous mode, and
--- the number of threads of a block.
+-- The tiles for transposing, by the number of bits of an element: the extent of
+-- a tile along the result's contiguous mode, its extent along the input's
+-- contiguous mode, and the number of threads of a block.
 local TILES = {[8] = {256, 256, 256}, [16] = {256, 128, 256},
                [32] = {64, 64, 512}, [64] = {32, 32, 256}}
--- LARGE: larger tiles, for a single operand whose rows begin inside memory
--- lines, because large tiles split fewer lines. A block with such a tile needs
--- ROOM bytes of shared memory. ONES: tiles for elements that are stored one by
--- one.
+-- LARGE has larger tiles for a single operand whose rows begin in the middle of
+-- memory lines: large tiles split fewer lines. A block with such a tile needs
+-- ROOM bytes of shared memory. ONES has tiles for elements that are stored one
+-- by one.
 local LARGE, ROOM = {[8] = {512, 256, 512}, [16] = {256, 256, 512}}, 144 << 10
 local ONES = {[16] = {256, 128, 256}}
 local LINE = 1024  -- bits
 
--- Reports whether the threads of a block can divide a tile among them, for
--- elements with this number of bits.
+-- Reports whether the threads of a block can divide a tile evenly among them.
+-- `bits` is the size of an element.
 local function fits(tile, bits)
   local warps, all = tile[2] * bits // 1024, tile[3] // 32
   if tile[1] * bits < 1024 or warps < 1 or all % warps ~= 0 then
@@ -319,7 +320,8 @@ local function fits(tile, bits)
     == 0
 end
 
--- Reports whether rows of operand x begin inside memory lines of 128 bytes.
+-- Reports whether rows of operand x begin in the middle of 128-byte memory
+-- lines.
 local function cuts(p, x)
   for _, loop in ipairs(p.loops) do
     if loop[x.at] ~= 1 and loop[x.at] * x.dtype.bits % LINE ~= 0 then
@@ -329,10 +331,10 @@ local function cuts(p, x)
   return false
 end
 
--- Returns a tile for transposed inputs. `bits` is the smallest number of bits
--- of their elements, `all` the sum of these numbers over the inputs, and
--- `input` one of the inputs. The tile is halved repeatedly for small extents or
--- many inputs.
+-- Returns a tile for transposed inputs. `bits` is the size of the narrowest
+-- input's elements, `all` the sum of the sizes over the inputs, and `input` one
+-- of the inputs. The tile is halved repeatedly for small extents or many
+-- inputs.
 local function tile_for(p, bits, all, input)
   local tile, room = TILES[bits], SHARED
   if all == bits and core.smem_budget(p.device.sm) >= ROOM
@@ -355,17 +357,17 @@ local function tile_for(p, bits, all, input)
   return tile
 end
 
--- Returns the most bits of an element in a list of operands.
+-- Returns the size in bits of the widest element type of a list of operands.
 local function widest(list)
   local bits = 8
   for _, x in ipairs(list) do bits = math.max(bits, x.dtype.bits) end
   return bits
 end
 
--- Returns the number of elements in a thread's vector: 16 bytes of the widest
--- result, so that a warp stores contiguous memory, but at most 32 bytes of the
--- widest input. With 64 bytes of f32 for 16 booleans, a comparison takes 1.16
--- times as long as with 32 (2048x4096 on an H200).
+-- Returns the number of elements in a thread's vector. A vector has 16 bytes of
+-- the widest result, so that a warp stores contiguous memory. It has at most 32
+-- bytes of the widest input: a comparison of f32 that loads 64 bytes for 16
+-- booleans takes 1.16 times as long as with 32 bytes (2048x4096 on an H200).
 local function vector(p)
   local bits = math.max(widest(p.outputs), widest(p.inputs) // 2)
   local w = 16
@@ -377,10 +379,10 @@ local function vector(p)
   return w
 end
 
--- Selects the inputs that have to be transposed, because they are contiguous
--- along another mode than the result. Sets p.across to that mode, and returns
--- the tile. Returns nil if there are no such inputs, or if one of the two modes
--- is too short.
+-- Selects the inputs that must be transposed, because they are contiguous along
+-- another mode than the result. Sets p.across to that mode, and returns the
+-- tile. Returns nil if there are no such inputs, or if that mode or the
+-- result's contiguous mode is too short.
 local function choose_turned(p)
   local first, most = p.loops[1], 0
   if first[1] ~= 1 then return nil end
@@ -415,8 +417,9 @@ local function choose_turned(p)
   return tile
 end
 
--- Reports whether the kernel loads rows of transposed input x at any alignment:
--- narrow elements whose rows do not allow 16-byte vectors.
+-- Reports whether the kernel loads rows of the transposed input x at any
+-- alignment. It does so for narrow elements whose rows do not allow 16-byte
+-- vectors.
 local function shifts(x)
   return x.dtype.bits <= 16 and x.width * x.dtype.bits < 128
     and x.t.alignment >= 16
@@ -431,9 +434,9 @@ local function steps_of(p, width)
                               256 // (width * widest(p.inputs))))
 end
 
--- For each number of bits of an element: the tile for transposing matrices
--- whose rows have any alignment, the number of threads of a block, and the
--- number of threads if the block loads by tensor maps.
+-- The configurations for transposing matrices whose rows have any alignment, by
+-- the number of bits of an element: the tile, the number of threads of a block,
+-- and this number if the block loads with tensor maps (TMA).
 local ANYWHERE = {[8] = {{256, 128}, 256, 512}, [16] = {{128, 128}, 256, 512},
                   [32] = {{64, 128}, 512, 1024}, [64] = {{64, 64}, 512, 512}}
 
@@ -453,8 +456,8 @@ local function mapped(p, o)
 end
 
 -- Returns the transpose kernel for problem p, or nil if that kernel does not
--- support p. It supports plain transpositions of matrices of at least one tile
--- whose rows do not allow 16-byte vectors.
+-- support p. It supports plain transpositions of matrices that have at least
+-- one tile, and whose rows do not allow 16-byte vectors.
 local function anywhere(p)
   local x, y = p.inputs[1], p.outputs[1]
   local bits = y.dtype.bits
@@ -508,8 +511,8 @@ local function kernel_of(p, f)
 end
 
 -- Returns a function that checks a call and its results before a new launch. A
--- result may overlap an operand only if each element is at the same address in
--- both. The argument `take` is the second function of `bound`.
+-- result may overlap an operand only if element i of both has the same address,
+-- for every i. `take` is the second function of `bound`.
 local function checker(p, take)
   return function(call, out)
     if take then take(call.captured) end
@@ -531,7 +534,7 @@ local function checker(p, take)
   end
 end
 
--- Returns a function that makes the kernel's arguments from a call and its
+-- Returns a function that computes the kernel's arguments from a call and its
 -- results.
 local function arguments_of(p, made)
   if made.arguments then
@@ -636,13 +639,13 @@ end
 -- use in other operations. o may have device and arch.
 function ops.converting(src, dst, o) return converting(src, dst, o or NONE) end
 
---- Returns a list of launches (steps of a plan, see cute.ops.tensor_op) that
+--- Returns a list of steps (launches of a plan, see cute.ops.tensor_op) that
 -- set all elements of a result like dst to one number. The launches read a
 -- tensor that each call makes, so the plan must set `anew` (see tensor_op.run).
 -- o has the fields device and arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end
-  -- Each call makes a new tensor, because a recorded graph keeps its tensor.
+  -- A recorded graph keeps its tensor, so each call needs a new one.
   local function one()
     return cute.full({1}, value, dtype, {device = dst.device})
   end
@@ -654,8 +657,9 @@ function ops.filling(dst, value, dtype, o)
   return {step}
 end
 
--- Returns the arguments that identify a call of an operation. f has index AT_F,
--- and operand i has index AT + i; both may contain numbers.
+-- Returns the arguments that identify a call of an operation. Their order fixes
+-- the indices AT_F (of f) and AT + i (of operand i); both of these may contain
+-- numbers.
 local function arguments(what, f, o, operands)
   local stream = o.stream
   return what, f, o.out, o.dtype, o.device, o.arch,
@@ -692,8 +696,8 @@ local function start(what, f, o, operands, more)
                 known(arguments(what, f, o, operands)))
 end
 
---- Applies f to each element of tensors that broadcast: docs/ops.md.
----@param f function of vectors, and of `at`
+--- Applies f to each element of tensors that broadcast. See docs/ops.md.
+---@param f function receives vectors and, with one more parameter, `at`
 ---@param ... any tensors, numbers, options
 function ops.elementwise(f, ...)
   local list, n = {...}, select("#", ...)
@@ -708,8 +712,8 @@ function ops.elementwise(f, ...)
   return start("ops.elementwise", f, o, list)
 end
 
---- Applies an operator to tensors and numbers. Does not report NaNs and
--- infinities in the result: they follow from IEEE 754, as in x / 0.
+--- Applies an operator to tensors and numbers. Accepts NaNs and infinities in
+-- the result without a report, because they follow from IEEE 754, as in x / 0.
 ---@param f function
 ---@param ... any tensors, numbers
 function ops.operator(f, ...)
@@ -754,8 +758,8 @@ function ops.move(dst, src, stream)
   return true
 end
 
---- Converts x to another type. For formats with scale factors see
--- cute.ops.convert.
+--- Converts x to another type. cute.ops.convert also supports formats with
+-- scale factors.
 function ops.convert(x, dtype, o)
   return start("ops.convert", nil, tensor_op.with(o, {dtype = dtype}), {x}, {
     names = {"x"}})
@@ -789,7 +793,7 @@ local function turned(x, perm, fail)
   return cute.make_tensor(x.iterator, cute.select(x.layout, perm))
 end
 
--- Returns the text of a permutation, which is part of a call's name.
+-- Returns a permutation as text, which becomes part of a call's name.
 local function order(perm)
   local words = {"ops.transpose"}
   for i, v in ipairs(perm) do words[i + 1] = tostring(v) end

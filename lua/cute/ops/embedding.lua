@@ -1,5 +1,5 @@
---- Implements ops.embedding, which selects rows of a table by indices,
--- ops.rope, which rotates heads by position, and their gradients. They use
+--- Implements ops.embedding (selects rows of a table by indices), ops.rope
+-- (rotates heads by position), and their gradients. They use
 -- kernels/embedding.lua and kernels/rope.lua.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
@@ -50,8 +50,9 @@ local embedding_rows = rowwise.operation("ops.embedding", {names = {"I", "W"},
     return p
   end})
 
---- Returns the rows of W that I selects: (...,N) for I (...) and W (rows,N).
--- For an index outside of W, the elements of the row are NaN.
+--- Returns the rows of W whose indices are in I: (...,N) for I (...) and W
+-- (rows,N). For an index outside of W, the elements of the returned row are
+-- NaN.
 ---@param I any i32 or i64
 ---@param W any
 ---@param o? {out: any}
@@ -91,11 +92,11 @@ local add = rowwise.operation("ops.embedding_backward", {names = {"dY", "I"},
     return p
   end})
 
---- Returns the gradient dW (rows,N) of Y = ops.embedding(I, W): sums of the
--- rows of dY with equal indices, in a fixed order.
+--- Returns dW (rows,N), the gradient of W in Y = ops.embedding(I, W). Row i of
+-- dW is the sum of the rows of dY whose index is i, in a fixed order.
 ---@param dY any (...,N)
 ---@param I any i32 or i64 (...)
----@param rows integer of W
+---@param rows integer the number of rows of W
 ---@param o? {out: any, dtype: any}
 function embedding.embedding_backward(dY, I, rows, o)
   return add(dY, I, tensor_op.with({rows = rows}, o))
@@ -114,8 +115,9 @@ local function check_table(call, name, t, positions, half)
   end
 end
 
--- Returns a tensor (...,H,D) as (M,H,D) with contiguous heads. Returns nil if
--- the leading modes cannot be merged into M, or if heads are not contiguous.
+-- Returns a view of tensor t (...,H,D) as (M,H,D) with contiguous heads.
+-- Returns nil if the leading modes cannot be merged into M, or if heads are not
+-- contiguous.
 local function tokens(t)
   local shape, stride, rank = t.shape, t.stride, cute.rank(t)
   local heads, d = shape[rank - 1], shape[rank]
@@ -130,8 +132,8 @@ end
 
 local function is_rotated(t) return cute.rank(t) < 3 or tokens(t) ~= nil end
 
--- Raises an error if a position in the host's memory is not the index of a row
--- of the tables. The kernel does not check positions.
+-- Raises an error if a position in the host's memory is not a row index of the
+-- tables Cos and Sin. The kernel does not check positions.
 local function check_positions(call)
   local at, of = call.positions, call.Cos.layout
   if core.typename(at) ~= "tensor" or at.device ~= "host"
@@ -195,9 +197,9 @@ local rope = rowwise.operation("ops.rope", {names = {"X", "Cos", "Sin"},
 
 --- Rotates pairs of elements of each head by angles that depend on the token's
 -- position. A pair is (x_i, x_(i + D/2)) or, with interleaved = true, two
--- neighbours. The cosines and sines of the angles are in row p of Cos and Sin.
--- p is the position along X's mode S, or that of `positions` for each token.
--- inverse = true rotates back, which is the gradient.
+-- neighbours. Row p of Cos and Sin holds the angles' cosines and sines for
+-- position p. A token's position is its index in X's mode S, or its entry in
+-- `positions`. With inverse = true, rotates back, which is the gradient.
 ---@param X any (...,S,H,D)
 ---@param Cos any (P,D/2), P at least S
 ---@param Sin any (P,D/2)

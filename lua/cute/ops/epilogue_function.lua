@@ -1,5 +1,5 @@
---- The epilogue of a product: alpha, C and beta, and a user's function that is
--- traced into the kernel.
+--- The epilogue of a product: alpha, C and beta, and a user's function, which
+-- is traced into the kernel.
 --
 --     epilogue = function(acc, at)
 --       local y = ops.gelu(acc + at:col(bias))
@@ -7,10 +7,10 @@
 --     end
 --
 -- `acc` is a vector of a thread's accumulators, so the function applies to each
--- element. `at` returns their coordinates and loads further operands. The first
--- result is D. Further results are additional outputs: a vector becomes another
--- matrix like D; a reduction gives one value for each row, for each column, or
--- in total.
+-- element. `at` returns the elements' coordinates, and loads further operands.
+-- The first result is D. Further results are additional outputs. A vector
+-- becomes another matrix like D. A reduction yields one value for each row, for
+-- each column, or in total.
 --
 -- Captured values of the function become arguments (cute.ops.capture). A
 -- separate trace finds the number and types of the results before a kernel is
@@ -28,8 +28,8 @@ local sign = require "cute.lang.signature"
 
 local epilogue = {}
 
--- The kind of reduction that a kernel computes for each requested kind if it
--- computes D^T: rows of D are the kernel's columns.
+-- The kind of reduction that a kernel must compute in place of a requested
+-- kind, if it computes D^T: rows of D are then the kernel's columns.
 local TURNED = {row = "col", col = "row", all = "all"}
 epilogue.TURNED = TURNED
 
@@ -41,8 +41,8 @@ local fail = operand.fail
 
 local push, pass, reader = numbers.push, numbers.pass, numbers.reader
 
--- Returns a factor such as alpha as a number of the accumulator type: a float,
--- or an integer if sums are integers.
+-- Returns a factor such as alpha as a float, or as an integer if the
+-- accumulators are integers and the factor has an integer value.
 local function factor(x, sums)
   if not sums.is_integer then return x + 0.0 end
   return math.tointeger(x) or x
@@ -55,22 +55,23 @@ end
 local At = {}
 At.__index = At
 
--- During the trial trace, records the name of a method of `at` that the
--- function calls and the width of the loaded elements in bits.
+-- During the trial trace, records a call of a method of `at`: the method's
+-- name, and the size in bits of the loaded elements, if any.
 local function note(at, what, dtype)
   if at.probe then
     table.insert(at.words, dtype and ("%s %d"):format(what, dtype.bits) or what)
   end
 end
 
--- Reports whether a type has integers that i32 cannot represent.
+-- Reports whether a type is an integer type with values that i32 cannot
+-- represent.
 local function is_wide(dtype)
   return dtype.is_integer and (dtype.bits > 32 or dtype == cute.u32)
 end
 
 -- Returns the elements of a matrix (M,N[,L]) at the accumulators' coordinates.
--- Their type is the accumulator type if that is a float, else i32 or f32.
--- `source` is the number of the matrix if the kernel itself loads it. With
+-- Their type is the accumulator type if that is a float, else i32 or f32. If
+-- the kernel itself loads the matrix, `source` is the matrix's number. With
 -- `exact`, all integers keep their value, if necessary as i64.
 local function fetch(at, t, source, exact)
   local own = t.element_type
@@ -100,9 +101,8 @@ local function check_memory(name, t)
 end
 
 local function check_batch(at, name, t, own)
-  -- Each batch mode of t must exist in the batch. The trial trace runs before
-  -- the batch is folded into rows, so all batch modes are present and can be
-  -- checked.
+  -- Each batch mode of t must exist in the batch of D. The trial trace runs
+  -- before the batch modes are merged into rows, so it can check all of them.
   local rank = at.batch.folded and 0 or cute.rank(t) - own
   for i = 1, math.max(rank, 0) do
     local extent = cute.size(t.shape[rank + 1 - i])
@@ -130,11 +130,12 @@ local function vector(at, name, v, by_row)
     operand.spread(v, by_row and at.n or at.m, by_row), at.batch))
 end
 
---- Returns v's value for the row of each accumulator. v has the modes (...,M).
+--- Returns a vector of v's values at the rows of the accumulators. v has the
+-- modes (...,M).
 function At:row(v) return vector(self, "row", v, true) end
 
---- Returns v's value for the column of each accumulator. v has the modes
--- (...,N).
+--- Returns a vector of v's values at the columns of the accumulators. v has the
+-- modes (...,N).
 function At:col(v) return vector(self, "col", v, false) end
 
 --- Returns the elements of t at the accumulators' coordinates. t has the modes
@@ -172,8 +173,8 @@ function At:coords()
   return rows:load(), cols:load()
 end
 
---- Returns x / (1 - p), or 0 with probability p. Random numbers are from
--- Philox4x32-10: they are the same for the same seed, row, column and batch. p
+--- Returns x / (1 - p), or 0 with probability p. The random numbers of
+-- Philox4x32-10 depend only on the seed, row, column and batch of an element. p
 -- and seed are Lua numbers or traced scalars.
 function At:dropout(x, p, seed)
   philox.check(x, p, seed)
@@ -184,7 +185,7 @@ function At:dropout(x, p, seed)
   return philox.dropout(x, bits, p)
 end
 
---- Returns the index within the batch of the matrix to which the accumulators
+--- Returns the index (within the batch) of the matrix to which the accumulators
 -- belong.
 function At:batch_index()
   self.placed = true
@@ -218,21 +219,21 @@ local function reduction(at, name, kind, op, x)
   return setmetatable({kind = kind, op = op, x = x}, Reduction)
 end
 
---- Makes a result of the epilogue: each row of x reduced to one f32, in a
--- tensor (...,M). op is "sum", "mean", "max", "min", "amax" (largest
--- magnitude) or "rms" (root of the mean square).
+--- Makes a result of the epilogue, a tensor (...,M): reduces each row of x to
+-- one f32. op is "sum", "mean", "max", "min", "amax" (largest magnitude) or
+-- "rms" (root of the mean square).
 function At:row_reduce(op, x)
   return reduction(self, "row_reduce", "row", op, x)
 end
 
---- Makes a result of the epilogue: each column of x reduced to one f32, in a
--- tensor (...,N).
+--- Makes a result of the epilogue, a tensor (...,N): reduces each column of x
+-- to one f32.
 function At:col_reduce(op, x)
   return reduction(self, "col_reduce", "col", op, x)
 end
 
---- Makes a result of the epilogue: all elements of x reduced to one f32, in a
--- tensor (1).
+--- Makes a result of the epilogue, a tensor (1): reduces all elements of x to
+-- one f32.
 function At:reduce(op, x) return reduction(self, "reduce", "all", op, x) end
 
 ---------------------------------------------------------------------------
@@ -246,7 +247,7 @@ end
 
 -- Calls f with the accumulators (or with gate and up values) and `at`, checks
 -- its results and returns them. If the original function belongs to cute, such
--- as cute.tanh, it gets only the vectors.
+-- as cute.tanh, passes only the vectors, without `at`.
 local function results_of(f, original, shape, ...)
   local n, users = select("#", ...), capture.is_users(original)
   if not users then n = n - 1 end
@@ -279,8 +280,9 @@ end
 
 -- Traces the user's function for problem p. Returns four values: the results as
 -- a list of {kind, dtype, op}; the indices of the captured values that at:tile
--- reads; the fingerprint; whether the results depend on an element's row or
--- batch. Sets p.read to the state that the trace read.
+-- reads; the epilogue's fingerprint (cute.ops.fingerprint); whether the results
+-- depend on an element's row or batch. Sets p.read to the state that the trace
+-- read.
 local function probe(p, f, captured)
   local found, placed
   local read, words = {}, {p.gated and "gated" or "sums " .. p.value.name}
@@ -324,18 +326,18 @@ local function probe(p, f, captured)
   return found, read, fingerprint(program.fn:dump(true), words), placed
 end
 
---- Finds the results of an epilogue before a kernel exists. Sets p.results,
--- p.fingerprint, and p.placed (whether values depend on an element's row or
--- batch). Returns the type of the first result, and the indices of the captured
--- values that the epilogue reads as matrices of D's shape.
+--- Determines the results of an epilogue before a kernel exists. Sets
+-- p.results, p.fingerprint, and p.placed (whether values depend on an element's
+-- row or batch). Returns the type of the first result. Also returns the indices
+-- of the captured values that the epilogue reads as matrices of D's shape.
 function epilogue.look(p, f)
   local read
   p.results, read, p.fingerprint, p.placed = probe(p, f, capture.of(f))
   return p.results[1].dtype, read
 end
 
--- Returns a function that clamps integer sums (and C) to the range of D's type,
--- or nil if no clamping is needed.
+-- Returns a function that clamps integer results to the range of D's type, or
+-- nil if no clamping is needed.
 local function narrowing(p, C)
   local d, sums = p.d, p.value
   if sums.is_integer and C and is_wide(C.element_type) then sums = cute.i64 end
@@ -362,15 +364,16 @@ local function scaled(x, by)
   return x * by
 end
 
--- Returns alpha * acc + beta * was, rounded as by cuBLAS. Whether K is divided
--- (splits > 1) determines which of the two products is rounded before the sum.
+-- Returns alpha * acc + beta * was, rounded like cuBLAS's result. The number of
+-- split-K parts (splits) decides which of the two products cuBLAS rounds before
+-- the addition.
 local function like_cublas(acc, alpha, was, beta, splits)
   if splits == 1 then return cute.fma(acc, alpha, was * beta) end
   return cute.fma(was, beta, acc * alpha)
 end
 
--- Stores the further results of the user's function: matrices like D, and
--- partial results of reductions. The first result is D.
+-- Stores the results of the user's function except the first, which is D:
+-- matrices like D, and partial results of reductions.
 local function leave(at, out, next_one)
   local place, swap = at.place, at.swap
   for i = 2, out.n do
@@ -386,11 +389,11 @@ local function leave(at, out, next_one)
   end
 end
 
---- Returns the epilogue of problem p for candidate c as a table. finish: the
--- value for the option `epilogue` of gemm_sm80 and gemm_sm90, or nil.
--- more(list, C, call): appends the epilogue's kernel arguments, except further
--- outputs, which come last. take(captured): replaces the user's function by
--- that of another call with the same code, for later traces.
+--- Returns the epilogue of problem p for candidate c as a table of functions.
+-- `finish` is the value for the option `epilogue` of gemm_sm80 and gemm_sm90,
+-- or nil. more(list, C, call) appends the epilogue's kernel arguments to the
+-- list, except further outputs, which come last. take(captured) replaces the
+-- user's function by that of another call with the same code, for later traces.
 function epilogue.new(p, c, call)
   local has_alpha, has_beta, has_c = call.alpha ~= nil, call.beta ~= nil, p.c
   local f = call.f
@@ -401,8 +404,8 @@ function epilogue.new(p, c, call)
   for i, x in ipairs(factors) do factors[i] = x.number ~= nil end
   local clone, bind
   local function take(captured)
-    -- The clone's captured values are empty until `bind` sets them. call.f
-    -- would keep its values, so the clone is used.
+    -- The clone has no captured values until `bind` sets them. call.f would
+    -- keep the values of this call, so the clone is used instead.
     f, bind = captured:clone()
     clone = capture.steady(f, p.read)
   end
@@ -414,12 +417,13 @@ function epilogue.new(p, c, call)
     end
   end
 
-  -- For each matrix that the kernel itself loads: its index in c.sources.
+  -- brought[x] is the index in c.sources of a matrix that the kernel itself
+  -- loads. x is "C" or the index of a captured value.
   local brought = {}
   for i, s in ipairs(c.sources or {}) do brought[s.value or "C"] = i end
 
-  -- Computes alpha times the sums plus beta C, and applies scale factors. The
-  -- kernel's arguments provide alpha, beta and the factors.
+  -- Computes alpha times the sums plus beta C, and applies scale factors.
+  -- alpha, beta and the factors are arguments of the kernel.
   local function summed(acc, at, next_one, number)
     if acc.dtype ~= p.value then acc = acc:to(p.value) end
     for _, is_number in ipairs(factors) do

@@ -2,7 +2,7 @@
 -- file of cute/ops/family/, to this list. A module has these fields:
 --
 -- name: the name of the family, and of its kernel.
--- why: a phrase that says why this family is chosen.
+-- why: a phrase that tells the user why this family is chosen.
 -- takes(p): nil if the family accepts a problem (cute.ops.choose). Otherwise a
 --   sentence with the reason, or false where no user would expect the family to
 --   accept the problem.
@@ -10,8 +10,8 @@
 --   (gemm_sm100: with the tensor cores of a B200).
 -- order(p, o): a description of the order in which the kernel adds products
 --   (cute.ops.sum_order), and whether it includes the parts of K.
--- columns(o): the number of columns of a row that an epilogue adds in one
---   order. A family without this function adds all columns of a tile.
+-- columns(o): the number of adjacent columns that an epilogue's reduction adds
+--   in a fixed order. Without this function, it adds all columns of a tile.
 -- make(p, c): a table with the kernel and the data to call it: the kernel, its
 --   block, grid and cluster; the MMA and tile of the epilogue; how much memory
 --   its blocks share (sums, counts); pdl, if launches can be dependent; a

@@ -1,10 +1,10 @@
 --- Identifies an epilogue in tables of measurements by 16 hexadecimal digits,
--- which depend on its computations, loads and results. They do not depend on
--- names, files, sizes, or captured numbers and tensors. All 16-bit types give
--- the same digits, because they have the same speed.
+-- which depend on its computations, loads and results. The digits do not depend
+-- on names, files, sizes, or captured numbers and tensors. All 16-bit types
+-- have the same speed, so they yield the same digits.
 
--- Returns a line of an IR dump without names if the line is an instruction, and
--- nil if it describes an argument.
+-- Returns a line of an IR dump, with all 16-bit float types replaced by one
+-- name. Returns nil for a line that describes an argument.
 local function line_of(line)
   if line:find " arg #" or line:find " gmem " then return nil end
   return line:gsub("b?f16", "16-bit")
@@ -25,8 +25,9 @@ end
 
 --- Returns the fingerprint of an epilogue from `ir`, the dump of its trace, and
 -- `words` about its loads and results.
----@param ir string its instructions, from a dump without names
----@param words string[] its calls of `at`, and its results
+---@param ir string the epilogue's instructions, from a dump without names
+---@param words string[] the epilogue's calls of methods of `at`, and its
+-- results
 ---@return string
 return function(ir, words)
   local list = {}

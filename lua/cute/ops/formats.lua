@@ -3,10 +3,10 @@
 -- (kernels/block_scaled.lua).
 --
 -- The factors of an operand (...,M,K) are the option scale_a or scale_b. Their
--- modes are (...,M,K/block), or (...,M/128,K/block/4,32,4,4), the tiles that
--- the option `tiled` of ops.convert makes. Batch modes may be absent; then all
--- matrices have the same factors. Kernels read tiles. A launch before the
--- kernel copies other factors to tiles.
+-- modes are (...,M,K/block), or (...,M/128,K/block/4,32,4,4): the tiles that
+-- ops.convert makes with its option `tiled`. Without batch modes, all matrices
+-- have the same factors. Kernels read tiles. A launch before the kernel copies
+-- other factors to tiles.
 local block_scaled = require "kernels.block_scaled"
 local core = require "cute.core"
 local cute = require "cute"
@@ -18,7 +18,7 @@ local formats = {}
 local fail = operand.fail
 local CHUNK = 512    -- the number of factors in a tile of 128 rows and 4 blocks
 
--- The time in ns that a launch and its wait for the previous launch take.
+-- The estimated time in ns of a launch and its wait for the previous launch.
 local LAUNCH = 2500
 
 -- Reports whether the last modes of tensor x have these extents.
@@ -43,7 +43,7 @@ local function is_dense(x)
 end
 
 -- Checks the factors x of an operand with `rows` rows. Returns whether they are
--- tiles, and whether each matrix of the batch has factors of its own.
+-- tiles, and whether each matrix of the batch has its own factors.
 local function check(p, name, x, rows, format)
   local size = block_scaled.FORMATS[format].size
   if p.k % size ~= 0 then
@@ -69,15 +69,15 @@ local function check(p, name, x, rows, format)
     and ", with modes of the batch in front or without" or "")
 end
 
--- Returns the name of the format that an operand's elements and factors have,
--- or nil if there is no such format.
+-- Returns the name of the format with elements of type dtype and factors of x's
+-- type, or nil if there is no such format.
 local function format_of(dtype, x)
   return core.typename(x) == "tensor"
     and block_scaled.of(dtype, x.element_type) or nil
 end
 
---- Reports whether both operands of a call with options o have scale factors
--- that belong to a format.
+--- Reports whether both operands of a call with options o have the scale
+-- factors of a format.
 function formats.are(A, B, o)
   return format_of(A.element_type, o.scale_a) ~= nil
     and format_of(B.element_type, o.scale_b) ~= nil
@@ -128,8 +128,8 @@ local function count(p, rows)
   return t[2] * t[3] * CHUNK
 end
 
--- Returns tiles x, whose first modes are batch modes, as (factors of a
--- matrix[,L]). n: the number of factors of a matrix.
+-- Returns the tiles x, which has batch modes first, as a tensor (n[,L]). n is
+-- the number of factors of a matrix.
 local function flat(p, x, n)
   local lead = cute.rank(x) - 5
   local shape, stride = x.shape, x.stride
@@ -141,7 +141,7 @@ local function flat(p, x, n)
 end
 
 -- Makes the object that provides the tiles of operand `side`, "a" or "b", with
--- this many rows: {floats, step(x, work), tiles(x, work)}. If the factors x are
+-- `rows` rows: {floats, step(x, work), tiles(x, work)}. If the factors x are
 -- not tiles, they are copied to `floats` elements of the f32 memory `work`,
 -- from element `at` on.
 local function mover(p, side, rows, at)
@@ -174,8 +174,8 @@ local function mover(p, side, rows, at)
   return self
 end
 
--- Returns tensor (M,K,...) as a matrix ((M,...),K): the rows of all matrices
--- form one mode.
+-- Returns a tensor (M,K,...) as one matrix ((M,...),K), whose first mode has
+-- the rows of all matrices.
 local function rows_of(t)
   local shape, stride = t.shape, t.stride
   local k, step = table.remove(shape, 2), table.remove(stride, 2)
@@ -183,8 +183,8 @@ local function rows_of(t)
                                                        {stride, step}))
 end
 
---- Makes the step that converts elements `from` of 6 or 4 bits to elements `to`
--- of 8 bits, both (M,K,...). Returns the step and its arguments.
+--- Makes a step (launch) that converts elements of 6 or 4 bits to 8 bits.
+-- `from` and `to` have the modes (M,K,...). Returns the step and its arguments.
 function formats.widening(from, to)
   local format = block_scaled.of(from.element_type, cute.ue8m0)
   from, to = rows_of(from), rows_of(to)
@@ -193,10 +193,11 @@ function formats.widening(from, to)
           grid = k.grid(cute.size(from, 0))}, {from, to, n = 2}
 end
 
---- Makes the object that copies the factors of problem p to tiles. floats: the
--- number of f32 in the work memory that it needs. before(call, work): the
--- launches before the kernel, as a list for Plan:launches. tiles(call, work):
--- the tiles of A and of B, each as (factors of a matrix[,L]).
+--- Makes the object that copies the factors of problem p to tiles. `floats` is
+-- the number of f32 elements of work memory that it needs. before(call, work)
+-- returns the launches before the kernel, as a list for Plan:launches.
+-- tiles(call, work) returns the tiles of A and of B, each with the modes
+-- (factors of a matrix[,L]).
 ---@param p table
 ---@return table
 function formats.mover(p)
@@ -213,8 +214,8 @@ function formats.mover(p)
   end}
 end
 
---- Returns the tiles of A and of B, each given as (factors of a matrix[,L]), as
--- matrices (rows,blocks[,L]).
+--- Takes the tiles of A and of B, each with the modes (factors of a
+-- matrix[,L]). Returns them as matrices (rows,blocks[,L]).
 function formats.matrices(p, a, b)
   local out, blocks = {}, p.k // p.format.size
   for i, x in ipairs {{a, p.m}, {b, p.n}} do

@@ -1,4 +1,4 @@
---- Activation functions for epilogues. They accept vectors, values of a kernel
+--- Activation functions for epilogues. They accept vectors, scalars of a kernel
 -- and plain numbers.
 --
 -- The f32 versions use few instructions, because they run at the same time as
@@ -30,9 +30,9 @@ local function logistic(y) return rcp(1 + exp2(-y)) end
 function lean.sigmoid(x) return logistic(x * LOG2E) end
 function lean.silu(x) return x * logistic(x * LOG2E) end
 
--- Constant of the approximation gelu(x) = x (1 + tanh y) / 2 with y = sqrt(2 /
--- pi) (x + 0.044715 x^3). The code computes it as x / (1 + e^-2y), since 1 +
--- tanh y = 2 / (1 + e^-2y).
+-- A constant of the approximation gelu(x) = x (1 + tanh y) / 2 with y = sqrt(2
+-- / pi) (x + 0.044715 x^3). The code computes x / (1 + e^-2y), since 1 + tanh y
+-- = 2 / (1 + e^-2y).
 local TANH = 2 * math.sqrt(2 / math.pi) * LOG2E
 function lean.gelu_tanh(x)
   return x * logistic(x * cute.fma(x * x, 0.044715 * TANH, TANH))
@@ -77,10 +77,10 @@ end
 
 ---------------------------------------------------------------------------
 
--- Activation functions with many instructions. The code of these should exist
--- once, in a loop, and not once for each element. Each iteration computes
--- AT_ONCE elements, appends them to the vector and shifts the remaining ones
--- forward, so that all register indices are constant.
+-- Activation functions with many instructions. To keep the code short, a loop
+-- computes AT_ONCE elements per iteration. Each iteration appends its results
+-- to the vector and shifts the other elements forward, so that all register
+-- indices are constant.
 local LONG, AT_ONCE = {gelu = true}, 16
 
 local function in_turn(r, n, f)

@@ -1,8 +1,9 @@
 --- Computes D = alpha A B^T + beta C with the best kernel.
 --
--- A plan is made once for each configuration: types, layouts and alignment of
--- the operands, options, device. It keeps its kernel. cute.ops.calls recognizes
--- later calls of the same configuration, which only launch the kernel.
+-- A plan (the kernel and its launches) is made once for each configuration:
+-- types, layouts and alignment of the operands, options, device. cute.ops.calls
+-- recognizes later calls of the same configuration, which only launch the
+-- kernel.
 local common = require "cute.ops.problem"
 local core = require "cute.core"
 local cute = require "cute"
@@ -57,9 +58,9 @@ end
 local MODES = {A = {"M", "K"}, B = {"N", "K"}, C = {"M", "N"},
                out = {"M", "N"}}
 
--- Returns the description of a matrix with the shape of D that the kernel reads
--- after the accumulation: C, or a captured value of the epilogue. value: the
--- index of the captured value.
+-- Describes a matrix with the shape of D that the kernel reads after the
+-- accumulation: C, or a captured value of the epilogue. `value` is the index of
+-- the captured value.
 local function source(t, batch, value)
   local s = facts(operand.layout(t.layout, batch), plain(t.element_type),
                   t.alignment)
@@ -67,8 +68,8 @@ local function source(t, batch, value)
   return s
 end
 
--- Checks that B has two rows (gate and up) for each column of D, as gated =
--- true needs.
+-- Raises an error unless B has two rows (gate and up) for each column of D,
+-- which gated = true requires.
 local function check_gates(B, D)
   local rows, n = cute.size(B.l, 0), cute.size(D.l, 1)
   if rows ~= 2 * n then
@@ -78,15 +79,17 @@ local function check_gates(B, D)
   end
 end
 
--- Returns the operands of a call, each with its layout as kernels accept it, in
--- one table: as a list and by name. Also returns the batch modes.
+-- Returns a table of the operands of a call, each with its layout as kernels
+-- accept it. The table is a list, and also has the operands by name. Also
+-- returns the batch modes.
 local function operands(A, B, C, out, gated)
   local list = {{"A", A}, {"B", B}, {"C", C}, {"out", out}}
   local all = {}
   for i = 1, 4 do
     local name, t = list[i][1], list[i][2]
     if t ~= nil then
-      -- Packed 4-bit weights are represented by a tensor with their extents.
+      -- For packed 4-bit weights, a tensor with their extents is checked
+      -- instead.
       if name == "B" and int4.is(t) then
         t = cute.make_tensor(t.packed.iterator, cute.make_layout({t.n, t.k},
           cute.LayoutRight))
@@ -119,9 +122,9 @@ local function operands(A, B, C, out, gated)
   return all, batch
 end
 
--- Folds a batch into one product with more rows, if all matrices of the batch
--- share one B and are spaced like rows. Tiles then extend across matrices, and
--- B is read once.
+-- Merges a batch into one product with more rows, if all matrices of the batch
+-- share one B, and their rows are equally spaced across matrices. Tiles then
+-- extend across matrices, and B is read once.
 local function fold(p, call, B, read)
   if p.placed or call.o.like or p.scale_a == "rows" or p.scale_a == "blocks"
     or p.own_factors or p.format then
@@ -156,8 +159,8 @@ local function check_results(p, out)
   end
 end
 
--- Returns the problem of a call after checking the operands: see
--- cute.ops.choose. The problem does not keep the operands.
+-- Checks the operands of a call, and returns its problem (see cute.ops.choose).
+-- The problem does not keep the operands.
 local function problem(call)
   local A, B, C, o, out = call.A, call.B, call.C, call.o, call.out[1]
   check_options(o)
@@ -199,12 +202,12 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Indices, in the list that `arguments` returns, of arguments that may contain
--- numbers. core.calls identifies a call by this list.
+-- Indices of the arguments that may contain numbers, in the list that
+-- `arguments` returns. core.calls identifies a call by this list.
 local AT = {f = 5, alpha = 6, beta = 7, scale_a = 8, scale_b = 9}
 
--- Maps a number to a constexpr, for numbers in options that are part of the
--- configuration. Maps any other value to false.
+-- Maps a number to a constexpr, and any other value to false. Numbers that
+-- become a constexpr are part of the configuration.
 local fixed = setmetatable({}, {__mode = "v", __index = function(t, n)
   t[n] = math.type(n) and cute.constexpr(n) or false
   return t[n]
@@ -223,7 +226,7 @@ local function arguments(A, B, C, o, alpha, beta)
 end
 
 -- Returns the options of a call whose C has no effect, such as with beta = 0.
--- They name C's type as the type of D.
+-- If D would have had C's type, the options keep it as `dtype`.
 local function without(C, o)
   local D = o.out
   if type(D) == "table" then D = D[1] end
@@ -231,8 +234,8 @@ local function without(C, o)
   return tensor_op.with(o, {dtype = C.element_type})
 end
 
--- Returns C, options, alpha and beta. Those that have no effect are nil, such
--- as alpha = 1.
+-- Returns C, options, alpha and beta. Any of them that has no effect becomes
+-- nil, such as alpha = 1.
 local function normal(C, o)
   if o == NONE then return C, o end
   local alpha, beta = o.alpha, o.beta
@@ -254,7 +257,8 @@ local function normal(C, o)
   return C, o, alpha, beta
 end
 
--- Returns C and the options. A call of ops.gemm may omit either of them.
+-- Returns C and the options from the arguments of a call, which may omit either
+-- of them.
 local function ordered(B, C, o)
   if type(B) == "table" and not int4.is(B) then
     fail("B is %s; a tensor or the result of ops.int4 is needed", core.show(B))
@@ -299,8 +303,8 @@ local function spread(A, B, C)
   return cute.make_tensor(C.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns the table of a call's operands and options, the form that plans
--- accept: see cute.ops.plan.
+-- Returns a table with the operands and options of a call, in the form that
+-- cute.ops.plan accepts.
 local function call_of(A, B, C, o, alpha, beta)
   check_options(o)
   local out, f = o.out, o.epilogue
@@ -309,20 +313,20 @@ local function call_of(A, B, C, o, alpha, beta)
           captured = f and capture.of(f)}
 end
 
--- If K is empty, the sum is 0. Returns operands with zeros along K, and options
--- for them. Returns nil if K is not empty.
+-- For an empty K, whose sum is 0: returns operands with zeros along K, and
+-- options for them. Returns nil if K is not empty.
 local function with_depth(A, B, o, beta)
   if not (operand.is_flat(A) and operand.is_flat(B)) then return nil end
   local rest = scales.without_blocks(o)
   rest.alpha, rest.beta, rest.accumulate = nil, beta, nil
-  -- A sum over no elements has no accumulation order, so the order of cuBLAS is
-  -- not needed.
+  -- A sum over no elements has no accumulation order, so cuBLAS's order is not
+  -- needed.
   if o.like == "cublas" then rest.like = nil end
   return operand.deep(A), operand.deep(B), rest
 end
 
--- Runs a call that core.calls could not launch because the configuration is new
--- or has no launch for these arguments. Records the launches for later calls.
+-- Runs a call that core.calls could not launch: the configuration is new, or no
+-- prepared launch fits the arguments. Records the launches for later calls.
 local function run(A, B, C, o, alpha, beta, plan)
   local deep, other, rest = with_depth(A, B, o, beta)
   if deep then return gemm.gemm(deep, other, C, rest) end
@@ -356,12 +360,13 @@ function gemm.gemm(A, B, C, o)
                 known(arguments(A, B, C, o, alpha, beta)))
 end
 
---- Returns the problem of a call of gemm with these operands: see
--- cute.ops.choose.
+--- Returns the problem (see cute.ops.choose) of a call of gemm with these
+-- operands.
 function gemm.problem(A, B, o, C) return problem(call_of(A, B, C, o)) end
 
---- Returns the data that the tuner needs for these operands: the problem, its
--- candidates, and the call in the form that plans accept.
+--- Returns the data that the tuner (`cutelua tune`) needs for these operands:
+-- the problem, its candidates, and the call in the form that cute.ops.plan
+-- accepts.
 function gemm.offers(A, B, o, C)
   local alpha, beta
   C, o, alpha, beta = normal(C, o)
@@ -370,9 +375,9 @@ function gemm.offers(A, B, o, C)
   return p, choose.list(p), call
 end
 
---- Explains which kernel gemm would use for the same arguments. Returns a table
--- with the fields of choice.explained in cutelua.text.choice. tostring returns
--- its text, and the method trace() the traced kernel.
+--- Describes the kernel that gemm would use for the same arguments. Returns a
+-- table with the fields of choice.explained in cutelua.text.choice. tostring
+-- returns the table's text, and its method trace() the traced kernel.
 function gemm.explain(A, B, C, o)
   local alpha, beta
   C, o = ordered(B, C, o)

@@ -1,5 +1,5 @@
---- Computes the products of groups in one launch. The rows of A are divided
--- among groups, such as the experts of a mixture, or A is a list of products.
+--- Computes the products of groups in one launch. The rows of A belong to
+-- groups, such as the experts of a mixture; or A is a list of products.
 --
 -- Only the device knows how many rows each expert has. The host neither reads
 -- these numbers nor waits for them. Calls are cached like those of ops.gemm.
@@ -59,8 +59,8 @@ local function check_same(mode, x, a, i, y, b, j)
   end
 end
 
--- Checks the tensor that divides the rows among groups: offsets (E+1) or counts
--- (E).
+-- Checks the tensor that divides the rows among groups. It has offsets (E+1) or
+-- counts (E), where E is the number of groups.
 local function check_where(ragged, t, B)
   local name = ragged == "rows" and "offsets" or "counts"
   check_tensor(name, t, 1, ragged == "rows" and "(E+1)" or "(E)")
@@ -75,7 +75,7 @@ local function check_where(ragged, t, B)
   end
 end
 
--- Checks the operands of a call. Returns its problem: see cute.ops.choose.
+-- Checks the operands of a call, and returns its problem (see cute.ops.choose).
 local function problem(call)
   local A, B, o, D = call.A, call.B, call.o, call.out[1]
   local masked = core.typename(A) == "tensor" and cute.rank(A) == 3
@@ -142,11 +142,11 @@ end
 local NONE = {}
 local known = calls.new()
 
--- Indices, in the list of arguments that identifies a call, of arguments that
--- may contain numbers.
+-- Indices of the arguments that may contain numbers, in the list of arguments
+-- that identifies a call.
 local AT = {f = 5, alpha = 6, scale_a = 7, scale_b = 8}
 
--- Returns a number as cute.constexpr, so that it is part of a configuration.
+-- Returns a number as cute.constexpr, which makes it part of the configuration.
 local function fixed(n) return math.type(n) and cute.constexpr(n) end
 
 local function arguments(A, B, where, o)
@@ -158,8 +158,8 @@ local function arguments(A, B, where, o)
     o.deterministic, o.batch_invariant, o.arch, o.device, stream
 end
 
--- Returns the table of a call's operands and options, the form that plans
--- accept: see cute.ops.plan.
+-- Returns a table with the operands and options of a call, in the form that
+-- cute.ops.plan accepts.
 local function call_of(A, B, where, o)
   operand.check_options(WHAT, OPTIONS, o)
   local f, alpha = o.epilogue, o.alpha
@@ -175,8 +175,8 @@ local function plan_of(call)
   return plan
 end
 
--- Runs a call that core.calls could not launch because the configuration is new
--- or has no launch for these arguments. Records the launches for later calls.
+-- Runs a call that core.calls could not launch: the configuration is new, or no
+-- prepared launch fits the arguments. Records the launches for later calls.
 local function run(A, B, where, o, plan)
   if operand.is_flat(A) and operand.is_flat(B) then  -- see gemm.lua
     local rest = scales.without_blocks(o)
@@ -246,11 +246,11 @@ local function check_memory(problems)
   end
 end
 
--- Fields of a problem that must be equal for all problems of one launch.
+-- The fields that must be equal in all problems of one launch.
 local SAME = {"a", "b", "d", "tf32", "arch", "place", "order"}
 
--- Combines a list of problems into one problem, so that one launch of Hopper's
--- kernel computes all of them. Returns nil if they need separate launches.
+-- Combines a list of problems into one problem, which one launch of Hopper's
+-- kernel computes. Returns nil if the problems need separate launches.
 local function all_of(problems, o)
   local all, first
   for i, x in ipairs(problems) do
@@ -276,8 +276,8 @@ local function all_of(problems, o)
   return all
 end
 
--- Returns one launch for all products of a list, as a step of cute.ops.calls;
--- false if one launch cannot compute them.
+-- Returns one launch for all products of a list, as a step of cute.ops.calls.
+-- Returns false if one launch cannot compute them.
 local function launch_of(problems, o, call)
   local p = not (o.epilogue or o.gated or o.scale_a or o.scale_b or o.group)
     and all_of(problems, o)
@@ -302,8 +302,8 @@ end
 
 local launches, count, KEPT = {}, 0, 256
 
--- Returns the launch for the problems of a list as a step of cute.ops.calls, or
--- false. Steps are cached.
+-- Returns the launch for a list of problems as a step of cute.ops.calls, or
+-- false. Caches the steps.
 local function step_of(problems, o, call)
   local words = {}
   for i, x in ipairs(problems) do
@@ -388,22 +388,22 @@ local function list(problems, o)
   return out
 end
 
---- Computes D_g = A_g B_g^T for groups of rows: see docs/ops.md.
+--- Computes D_g = A_g B_g^T for groups of rows. See docs/ops.md.
 ---@param A any (M,K) with offsets, (E,M,K) with counts; or a list of {A, B[,
--- D]}, with the options next
+-- D]}, where the second argument has the options
 ---@param B any (E,N,K)
 ---@param where any offsets (E+1) or counts (E), of i32 or i64 on the device
 ---@param o? table
 ---@return any D (M,N) or (E,M,N), and further results of the epilogue; for a
--- list the list of results
+-- list of products, the list of their results
 function grouped.grouped_gemm(A, B, where, o)
   if type(A) == "table" then return list(A, B) end
   o = o or NONE
   return finish(A, B, where, o, known(arguments(A, B, where, o)))
 end
 
---- Explains the choice of grouped_gemm for the same arguments: see
--- gemm.explain.
+--- Describes the kernel that grouped_gemm would use for the same arguments,
+-- like gemm.explain.
 function grouped.explain_grouped(A, B, where, o)
   local call = call_of(A, B, where, o or NONE)
   return plans.explained(problem(call), call)

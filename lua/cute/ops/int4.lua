@@ -7,13 +7,13 @@ local gemm_int4 = require "kernels.gemm_int4"
 
 local int4 = {}
 
--- With __closed, cute.lang.dependencies does not examine the fields.
+-- The field __closed tells cute.lang.dependencies not to examine the fields.
 local Int4 = {__closed = true}
 Int4.__index = Int4
 function Int4.__tostring(w) return ("int4 weights (%d,%d)"):format(w.n, w.k) end
 
---- Packs numbers from 0 to 15, which are given as a tensor (N,K) or as a
--- function of n and k. N is a multiple of 16, K of 64.
+--- Packs numbers from 0 to 15. q is a tensor (N,K), or a function of row and
+-- column with the extents n and k. N must be a multiple of 16, K of 64.
 function int4.int4(q, n, k)
   if core.typename(q) == "tensor" then n, k = q.shape[1], q.shape[2] end
   if math.type(n) ~= "integer" or math.type(k) ~= "integer" or n < 1 or k < 1
@@ -27,7 +27,7 @@ function int4.int4(q, n, k)
   return setmetatable({packed = packed, n = n, k = k}, Int4)
 end
 
---- Returns a copy on a device.
+--- Returns a copy of the weights on a device.
 function Int4:to(device)
   return setmetatable({packed = self.packed:to(device), n = self.n, k = self.k},
                       Int4)

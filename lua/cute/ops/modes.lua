@@ -1,16 +1,16 @@
---- Modes of element-wise operands: broadcasts them, sorts them by the order in
--- memory, and merges them.
+--- Prepares the modes of element-wise operands: broadcasts them, sorts them by
+-- their order in memory, and merges them.
 --
--- A loop is {n = extent, mode = mode of the shape to which the loop belongs,
--- stride of operand 1, stride of operand 2, ...}. A list of loops visits every
--- element of the shape once; the first loop is the innermost.
+-- A loop stands for one mode: {n = extent, mode = number of the mode in the
+-- shape, stride of operand 1, stride of operand 2, ...}. A list of loops visits
+-- every element of the shape once; the first loop is the innermost.
 local core = require "cute.core"
 local cute = require "cute"
 
 local modes = {}
 
--- Returns the extents and the strides of the leaves of one mode, in
--- colexicographic order. Leaves of extent 1 in a nested mode are left out.
+-- Returns the extents and the strides of the leaves (undivided parts) of one
+-- mode, in colexicographic order. Omits leaves of extent 1 in a nested mode.
 local function leaves(extent, stride)
   if math.type(extent) then return {extent}, {stride} end
   local n, d = cute.flatten_to_tuple(extent), cute.flatten_to_tuple(stride)
@@ -49,8 +49,8 @@ function modes.has(l, extents)
   return true
 end
 
---- Returns the shape to which all layouts broadcast, by NumPy's rule: counted
--- from the last mode, extents agree, are 1, or are missing.
+--- Returns the shape to which all layouts broadcast by NumPy's rule: modes are
+-- matched from the last one, and their extents are equal, 1, or missing.
 ---@param list table[] {name =, l = layout}
 ---@param fail fun(text: string, ...)
 ---@return integer[]
@@ -75,9 +75,9 @@ function modes.shape(list, fail)
   return shape
 end
 
--- Adds the loops for mode `m` of the shape, whose extent is n. If operands have
--- nested modes, the mode is split so that each loop lies within one leaf of
--- every operand.
+-- Adds the loops for mode `m` of the shape, whose extent is n. If an operand's
+-- mode is nested, splits the mode so that each loop lies within one leaf
+-- (undivided part) of every operand.
 local function cut(loops, list, m, n, rank, fail)
   local own = {}
   for i, x in ipairs(list) do
@@ -111,7 +111,7 @@ local function cut(loops, list, m, n, rank, fail)
   end
 end
 
---- Returns the loops over a shape; the loops of the last mode come first
+--- Returns the loops over a shape. The loops of the last mode come first
 -- (row-major order).
 ---@param list table[] {name =, l = layout}, which broadcast to the shape
 ---@param shape integer[]
@@ -124,7 +124,8 @@ function modes.loops(list, shape, fail)
 end
 
 --- Sorts loops in place by the strides of operand `lead`, the smallest first.
--- If these strides are equal or 0, the strides of the next operand decide.
+-- If these strides are equal, the strides of the next operand decide. A stride
+-- of 0 counts as the largest.
 ---@param loops table[]
 ---@param lead integer
 ---@param count integer number of operands
@@ -141,7 +142,7 @@ function modes.sort(loops, lead, count)
   end)
 end
 
---- Merges neighbouring loops if every operand is contiguous across them.
+--- Merges neighbouring loops across which every operand is contiguous.
 ---@param loops table[]
 ---@param count integer number of operands
 ---@return table[]
@@ -174,11 +175,11 @@ function modes.column(loops, i)
   return e, s
 end
 
---- Returns the number of elements of operand i that one access can move along
--- the first loop (or loop `along`): a power of two, at most `most`. The
--- memory's alignment, the strides of other loops and, if there are several
--- loops, the extent are multiples of this number of elements. 1 means that no
--- vectors are possible.
+--- Returns the number of elements of operand i that one vector access can move
+-- along the first loop (or loop `along`): a power of two, at most `most`. The
+-- alignment of the memory, the strides of the other loops and, if there are
+-- several loops, the extent of the loop are multiples of this vector. The
+-- result 1 means that no vectors are possible.
 ---@param loops table[]
 ---@param i integer
 ---@param bits integer bits of an element
@@ -202,8 +203,8 @@ function modes.width(loops, i, bits, alignment, most, along)
 end
 
 --- Reports whether different coordinates always have different addresses. The
--- loops must be sorted by operand i's strides. Returns false if that is
--- uncertain.
+-- loops must be sorted by operand i's strides. Returns false also if it cannot
+-- decide.
 function modes.injective(loops, i)
   local reach = 0
   for _, loop in ipairs(loops) do
@@ -219,20 +220,20 @@ end
 -- Overlap of operands in memory
 ---------------------------------------------------------------------------
 
--- Returns a tensor's buffer, and the offsets in bytes of the beginning and the
--- end of the tensor's elements in it.
+-- Returns a tensor's buffer, and the byte offsets in it at which the tensor's
+-- elements begin and end.
 local function span(t)
   local v = core.launch_values {t, n = 1}[1]
   return v[1], v[2], v[2] + v[3]
 end
 
---- Returns how operands i and j of loops overlap in memory: nil (not at all),
--- "same" (each element has the same address in both), "apart" (their elements
+--- Returns how operands i and j overlap in memory: nil (not at all), "same"
+-- (each element has the same address in both), "apart" (their elements
 -- alternate without overlap, like columns of one matrix), or "mixed"
 -- (otherwise).
----@param loops table[] with the strides of both
----@param a any tensor i
----@param b any tensor j
+---@param loops table[] with the strides of both operands
+---@param a any the tensor of operand i
+---@param b any the tensor of operand j
 function modes.meet(loops, i, a, j, b)
   local one, from, to = span(a)
   local two, first, last = span(b)
@@ -248,8 +249,8 @@ function modes.meet(loops, i, a, j, b)
   end
   if same then return "same" end
   if pitch == 0 then return "mixed" end
-  -- The numbers of bytes that elements of operands i and j span within one
-  -- pitch. The pitch is the largest stride that both have.
+  -- x and y are the numbers of bytes that elements of operands i and j span
+  -- within one pitch, the largest stride that both have.
   local x, y = ba // 8, bb // 8
   for _, loop in ipairs(loops) do
     if loop[i] * ba ~= loop[j] * bb or loop[i] * ba // 8 < pitch then

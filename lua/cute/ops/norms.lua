@@ -31,8 +31,8 @@ local function check_vectors(call, names, n)
   end
 end
 
--- Returns the arguments of kernel k as a list. `named` has the arguments by
--- name; k.args lists the names in order.
+-- Returns the arguments of kernel k as a list, in the order of the names in
+-- k.args. `named` has the arguments by name.
 local function in_order(k, named)
   local args = {n = #k.args}
   for i, name in ipairs(k.args) do args[i] = named[name] end
@@ -43,8 +43,8 @@ end
 -- Forward
 ---------------------------------------------------------------------------
 
--- In launches of up to FEW rows the kernel decides when the next launch begins
--- (PDL). Such launches are so short that their latency matters.
+-- In launches of up to FEW rows, the kernel itself triggers the next launch
+-- (PDL), because the latency of such short launches matters.
 local FEW = 64
 
 local function forward(name, layer)
@@ -97,7 +97,7 @@ local rmsnorm = rowwise.operation("ops.rmsnorm", {names = {"X", "W?"},
 
 --- Normalizes rows: H = X + residual, Y = H / sqrt(mean(H^2) + eps) * W.
 -- Returns Y, then H if there is a residual, then Rstd = 1 / sqrt(mean(H^2) +
--- eps) if `save` is set; see docs/ops.md.
+-- eps) if `save` is set. See docs/ops.md.
 ---@param X any (...,N)
 ---@param W? any (N)
 ---@param o? table {eps: number?, residual: any?, save: boolean?, out: any,
@@ -126,9 +126,9 @@ end
 -- Backward
 ---------------------------------------------------------------------------
 
--- Returns the launch (a step of a plan, cute.ops.tensor_op) that adds up the
--- columns of a matrix of partial sums and stores the n sums in result i. The
--- matrix has `parts` rows and begins at row `first` of the work memory.
+-- Returns a step (launch) that adds up the rows of a matrix of partial sums,
+-- and stores the n sums of its columns in result i. The matrix has `parts` rows
+-- and begins at row `first` of the work memory.
 local function adding(parts, first, n, i)
   local sums = kernels.columns {op = "sum", m = parts, n = n, dtype = cute.f32}
   return rowwise.step(sums, sums.grid, function(_, out, work)
@@ -137,8 +137,8 @@ local function adding(parts, first, n, i)
   end)
 end
 
--- Returns the counters `turns`, which are 0 between launches, as `count`
--- elements of u64.
+-- Returns the counters `turns` as a vector of `count` elements of u64. They are
+-- 0 between launches.
 local function states(turns, count)
   return turns and cute.make_tensor(cute.recast_tensor(turns, cute.u64)
     .iterator, cute.make_layout {count})
@@ -194,8 +194,9 @@ local rmsnorm_backward = rowwise.operation("ops.rmsnorm_backward", {
   plan = backward("ops.rmsnorm_backward", false)})
 
 --- Returns the gradients of ops.rmsnorm: dX, and dW if W is given. If the
--- forward call had a residual, pass the H that it returned as X. `residual` is
--- then the gradient of H that bypasses the norm.
+-- forward call had a residual, pass the H that it returned as X. The option
+-- `residual` is then the gradient that reaches H directly, not through the
+-- norm.
 ---@param dY any (...,N)
 ---@param X any (...,N)
 ---@param Rstd any f32, one element for each row

@@ -11,9 +11,9 @@ function numbers.push(list, x)
 end
 local push = numbers.push
 
---- Appends a number x to a list of kernel arguments. Lua's floats become f32;
--- if the kernel computes in f64, a float is passed as two 32-bit halves. The
--- number is the nth number in argument `at` of the call.
+--- Appends a number x to a list of kernel arguments. A Lua float becomes f32
+-- or, if the kernel computes in f64, two 32-bit halves. Records that x is the
+-- nth number in argument `at` of the call.
 ---@param list table
 ---@param x any
 ---@param as any the type in which the kernel computes
@@ -33,9 +33,9 @@ function numbers.pass(list, x, as, at, nth)
 end
 
 --- Returns two functions that read the arguments of a kernel one after another,
--- from argument n + 1 on. The first function returns the next argument. The
--- second function, (as, is_float), returns the next number, of which
--- numbers.pass has made one argument or, for f64, two.
+-- from argument n + 1 on. The first returns the next argument. The second, (as,
+-- is_float), returns the next number that numbers.pass appended; for an f64 it
+-- reads two arguments.
 ---@param args any[]
 ---@param n? integer
 function numbers.reader(args, n)

@@ -1,8 +1,8 @@
 --- Checks the operands of a product and converts them to the layouts that
 -- kernels accept. Also determines their types and device.
 --
--- Users put batch modes first, (...,M,K); the kernels accept one batch mode,
--- which is last, (M,K,L). An extent of 1 broadcasts.
+-- In users' tensors batch modes come first, (...,M,K). Kernels accept one batch
+-- mode, which is last, (M,K,L). An extent of 1 broadcasts.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
@@ -20,9 +20,9 @@ end
 local fail = operand.fail
 
 --- Raises an error unless each of the last `own` modes of tensor t has a single
--- stride. These modes are the rows and columns of a matrix, or the elements of
--- a vector.
----@param own integer number of these modes: 2 or 1
+-- stride. For a matrix these modes are its rows and columns, for a vector its
+-- elements.
+---@param own integer the number of these modes: 2 or 1
 function operand.check_strides(name, t, own)
   local rank, l = cute.rank(t), t.layout
   if l.is_composed then
@@ -65,8 +65,8 @@ end
 
 -- Reports whether elements of x and D never overlap. `from` and `to` are the
 -- positions of their first elements, in bytes from the beginning of the buffer
--- that holds both. If all strides are multiples of g, only addresses modulo g
--- matter: D and x may be different columns of one matrix.
+-- that holds both. If all strides are multiples of some g, it suffices that the
+-- addresses modulo g differ, as for different columns of one matrix.
 local function never_meet(x, from, D, to)
   local lists = {{t = x, first = from}, {t = D, first = to}}
   -- Considers the bytes of tensor s modulo g. Returns the position of the first
@@ -93,11 +93,11 @@ local function never_meet(x, from, D, to)
   return false
 end
 
---- Raises an error if output D shares memory with operand x. With `alike`, each
--- element of x is read only to compute the element of D at the same position.
--- Then x may have the same layout and address as D.
----@param name string x's name
----@param what string D's name
+--- Raises an error if output D shares memory with operand x. `alike` says that
+-- an element of x is read only to compute the element of D at the same
+-- position. x may then have the same layout and address as D.
+---@param name string the name of x
+---@param what string the name of D
 function operand.check_shared(name, x, D, what, alike)
   local _, _, _, together = core.kind({x, D, n = 2}, 0)
   if not together then return end
@@ -116,8 +116,8 @@ local function batch_modes(t)
   return {table.unpack(t.shape, 1, cute.rank(t) - 2)}
 end
 
---- Returns the extents of the batch modes to which all operands broadcast, the
--- last mode first.
+--- Returns the extents of the batch modes to which all operands broadcast. The
+-- last mode comes first.
 function operand.batch(list)
   local out, owner = {}, {}
   for _, x in ipairs(list) do
@@ -136,8 +136,7 @@ function operand.batch(list)
   return out
 end
 
---- Reports whether x has the batch modes of `batch`, followed by `own` other
--- modes.
+--- Reports whether x has the modes of `batch`, followed by `own` other modes.
 function operand.has_batch(x, batch, own)
   local lead = batch and #batch or 0
   if lead == 0 or cute.rank(x) ~= lead + own then return false end
@@ -149,23 +148,22 @@ function operand.has_batch(x, batch, own)
   return true
 end
 
--- Returns the strides of the last two modes, rows and columns. With a single
--- row or column, its stride has no effect. If the other stride is 1 or has no
--- effect either, the stride without effect is replaced by one that every kernel
--- accepts.
+-- Returns the strides of the last two modes, rows and columns. A single row or
+-- column has a stride without effect. If the other stride is 1 or also without
+-- effect, replaces the stride without effect by one that every kernel accepts.
 local function strides_of(shape, stride, rank)
   local m, n, ds, dn = shape[rank - 1], shape[rank], stride[rank - 1],
     stride[rank]
-  -- 32 elements have 16 bytes or more, so that a multiple of 32 satisfies the
+  -- 32 elements have 16 bytes or more. A multiple of 32 therefore satisfies the
   -- alignment of every kernel.
   if m == 1 and (dn == 1 or n == 1) then return tiles.count(n, 32) * 32, 1 end
   if n == 1 and ds == 1 then return ds, tiles.count(m, 32) * 32 end
   return ds, dn
 end
 
--- Merges the batch modes of layout l and its rows into one mode of all rows.
--- Returns {extent, stride} of this mode, or nil if the rows are not equally
--- spaced. If l has only one matrix, returns the extent and stride of its rows.
+-- Merges the batch modes of layout l and its rows into one mode. Returns
+-- {extent, stride} of this mode, or nil if the rows are not equally spaced. If
+-- l has only one matrix, returns the extent and stride of its rows.
 local function rows_of_all(l, batch)
   local rank, n, step = cute.rank(l), nil, nil
   local shape, stride = l.shape, l.stride
@@ -187,9 +185,9 @@ local function rows_of_all(l, batch)
   return {n, step}
 end
 
---- Folds the batch into rows, if the matrices of A, and those of all operands
--- with D's shape, form the rows of one product. Returns {folded =, rows =}, or
--- nil if they do not.
+--- Merges the batch into rows, if the matrices of A, and of all operands with
+-- D's shape, form the rows of one product. Returns {folded =, rows =}, or nil
+-- if they do not.
 ---@param batch table from operand.batch
 ---@param list any[] tensors: A, D, ...
 ---@param B any
@@ -210,8 +208,8 @@ end
 
 --- Returns a layout in the form that kernels accept: (rows, columns) or, with
 -- batches, (rows, columns, L), where the last batch mode varies fastest in L.
--- batch: the result of operand.batch or operand.folded. Broadcast modes get
--- stride 0, or a stride without effect.
+-- `batch` is the result of operand.batch or operand.folded. Broadcast modes
+-- have stride 0, or a stride without effect.
 function operand.layout(l, batch)
   local rank = cute.rank(l)
   local shape, stride = l.shape, l.stride
@@ -237,22 +235,21 @@ function operand.layout(l, batch)
                           {by_row, by_column, L.stride})
 end
 
---- Returns tensor t with the layout that kernels accept and without dynamic
+--- Returns tensor t in the layout that kernels accept, and without dynamic
 -- extents. A tf32 tensor becomes f32, its type in memory.
 function operand.matrix(t, batch)
   if t.element_type == cute.tf32 then t = cute.recast_tensor(t, cute.f32) end
   return cute.make_tensor(t.iterator, operand.layout(t.layout, batch))
 end
 
---- Reports whether t consists of matrices whose rows have no elements, so that
--- K is empty.
+--- Reports whether t consists of matrices whose K is empty.
 function operand.is_flat(t)
   return core.typename(t) == "tensor" and t.memspace ~= "coord"
     and cute.rank(t) >= 2 and cute.size(t, cute.rank(t) - 1) == 0
 end
 
---- Returns a tensor of zeros that replaces t, whose K is empty; its K is 16.
--- The product stays 0. Elements of 4 bits are replaced by bf16, because no
+--- Returns a tensor of zeros with K = 16 that replaces t, whose K is empty. The
+-- product stays 0. If t has elements of 4 bits, the zeros are bf16, because no
 -- kernel multiplies 4-bit elements without scale factors.
 function operand.deep(t)
   local shape = modes.extents(t.layout)
@@ -284,8 +281,7 @@ function operand.spread(v, other, by_row)
   return cute.make_tensor(v.iterator, cute.make_layout(s, d))
 end
 
---- Returns a vector (..., n) as (n, l), where the one mode l merges all batch
--- modes.
+--- Returns a vector (..., n) as (n, l), where mode l merges all batch modes.
 function operand.flat(v, batches)
   local n = cute.size(v) // batches
   if batches == 1 or cute.rank(v) == 1 then
@@ -331,7 +327,7 @@ function operand.check_options(what, known, o)
 end
 
 --- Returns the type of D that a call's options name, or nil. Raises an error if
--- `out` has another type.
+-- the tensor `out` has another type.
 ---@param o table
 ---@param out any a tensor, or nil
 function operand.dtype(o, out)
@@ -345,7 +341,8 @@ function operand.dtype(o, out)
   return dtype
 end
 
---- Returns the accumulator type, and the default type of the output.
+--- Returns the accumulator type, and the default type of D, for operand types a
+-- and b.
 function operand.sums_of(a, b)
   if a.name == "f64" or b.name == "f64" then return cute.f64, cute.f64 end
   if a.is_integer and b.is_integer then return cute.i32, cute.i32 end

@@ -1,5 +1,5 @@
 --- Operators on whole tensors outside of kernels, such as x + y and 2 * x. Each
--- runs like ops.elementwise.
+-- operator runs like ops.elementwise.
 local operator = require "cute.ops.elementwise".operator
 
 local operators = {}

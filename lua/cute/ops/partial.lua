@@ -1,10 +1,10 @@
---- Reductions of an epilogue over the elements of a tile, always in the same
--- order.
+--- Computes reductions of an epilogue over the elements of a tile, always in
+-- the same order.
 --
--- Each thread reduces its elements of a row (or of a column, or of everything).
--- Lanes that have elements of the same row combine their values by shuffles.
--- Partial results of warps and blocks are stored side by side in memory, and a
--- second kernel reduces them. No atomics are used.
+-- Each thread reduces its elements of a row (or of a column, or of the whole
+-- tile). Lanes with elements of the same row combine their values by shuffles.
+-- Warps and blocks store partial results side by side in memory, and a second
+-- kernel reduces them. No atomics are used.
 local cute = require "cute"
 local operations = require "kernels.reduce_tensor"
 local tiles = require "cute.tiles"
@@ -18,12 +18,12 @@ partial.NAMES = "sum mean prod max min amax norm rms"
 -- Elements of threads
 ---------------------------------------------------------------------------
 
--- Describes which elements of an MMA's tile each thread has. values: the
--- coordinates of a thread's elements relative to its first one. bits: for each
--- bit of the thread index, where setting it moves the first element: "row"
--- (within the same row), "col" (within the same column), or "far" (to another
--- row and column). even: whether the first elements of all threads are in even
--- columns.
+-- Describes which elements of an MMA's tile each thread has. `values` has the
+-- coordinates of a thread's elements relative to its first one. `bits` has an
+-- entry for each bit of the thread index, which says how the first element
+-- moves if the bit is set: "row" (within the same row), "col" (within the same
+-- column), or "far" (to another row and column). `even` is true if the first
+-- elements of all threads are in even columns.
 local function spread(mma, tile)
   local id = cute.make_identity_tensor {tile[1], tile[2]}
   local function part(t) return tiles.partition_C(mma, t)(id) end
@@ -58,10 +58,11 @@ local function warps(s, kind)
 end
 
 --- Returns the extents of the memory for a reduction's partial results: the
--- number of results, and the number of parts of each.
+-- number of results, and the number of partial results of each.
 ---@param how {mma: any, tile: integer[], m: integer, n: integer, l: integer} m,
--- n, l: of the result in the kernel's view
----@param kind string "row", "col" or "all", in the kernel's view
+-- n and l are the extents of the kernel's result
+---@param kind string "row", "col" or "all" of the kernel's result, which may be
+-- D^T
 function partial.extents(how, kind)
   local each = warps(spread(how.mma, how.tile), kind)
   local tm = tiles.count(how.m, how.tile[1])
@@ -71,8 +72,8 @@ function partial.extents(how, kind)
   return 1, tm * tn * each
 end
 
---- Returns the coordinates in D of a thread's elements, as a tensor (MMA,M,N).
--- C is an object of tiles.result.
+--- Returns the coordinates of a thread's elements in the kernel's result, as a
+-- tensor (MMA,M,N). C is an object of tiles.result.
 function partial.coordinates(C)
   return tiles.partition_C(C.mma, C.thread)(cute.local_tile(
     cute.make_identity_tensor {C.tensor.shape[1], C.tensor.shape[2]}, C.tile,
@@ -95,8 +96,8 @@ end
 -- In the kernel
 ---------------------------------------------------------------------------
 
--- Groups the n elements of a thread's vector by row (or by column, or in one
--- group). Returns one list of element indices for each group.
+-- Groups the n elements of a thread's vector by row, by column, or into one
+-- group. Returns one list of element indices for each group.
 local function groups_of(s, kind, n)
   local list, by = {}, {}
   for i = 0, n - 1 do
@@ -110,8 +111,8 @@ local function groups_of(s, kind, n)
   return list
 end
 
--- Returns the condition that element i is inside D along the reduced modes, or
--- nil if the condition always holds.
+-- Returns the condition that element i is inside D along the reduced modes.
+-- Returns nil if the condition always holds.
 local function inside(C, crd, kind, i)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local ok
@@ -125,8 +126,8 @@ local function inside(C, crd, kind, i)
   return ok
 end
 
--- Reduces the elements of one group (a row, a column, or everything) over this
--- thread and all lanes that have elements of this group. Returns the result.
+-- Reduces the elements of one group (a row, a column, or all) over this thread
+-- and all lanes that have elements of this group. Returns the result.
 local function fold(C, s, crd, kind, op, r, group)
   local sum
   for _, i in ipairs(group) do
@@ -144,9 +145,9 @@ local function fold(C, s, crd, kind, op, r, group)
   return sum
 end
 
--- Returns two values. The first is the condition that this thread is the first
--- of the lanes that share a result; this thread stores the result. The second
--- is the index of the part of the memory to which it stores.
+-- Returns two values. The first is the condition that this thread stores the
+-- result: it is the first of the lanes that share the result. The second is the
+-- index of the partial result that it stores.
 local function part_of(C, s, kind)
   local tid, lanes, part, n = C.thread, 0, 0, 1
   for bit = 0, 31 do
@@ -166,9 +167,9 @@ local function part_of(C, s, kind)
   return cute.eq(tid & lanes, 0), tile * n + part, kind == "all" and tm * tn
 end
 
---- Stores the partial results of a reduction of vector x in P, a tensor of f32
--- (rows, parts, l); see partial.extents. C is the object of tiles.result for
--- this tile.
+--- Stores the partial results of a reduction of vector x in P, an f32 tensor
+-- (rows, parts, l) with the extents of partial.extents. C is the object of
+-- tiles.result for this tile.
 function partial.leave(C, kind, name, x, P, l)
   local op, s = partial.OPS[name], spread(C.mma, C.tile)
   local r = cute.make_rmem_tensor(x.shape, cute.f32)
@@ -194,11 +195,11 @@ end
 
 local BLOCK, MOST = 128, 64
 
--- Returns a kernel of (P, Y) that computes Y (rows, l) by reducing the parts of
--- P (rows, parts, l) with the operation `name`. `limit` is the number of
--- existing elements, if P has more. In the last step of a reduction, `n` is the
--- number of elements that each result combines. `pdl` tells whether launches
--- are dependent.
+-- Returns a kernel of (P, Y) that computes Y (rows, l): it reduces the partial
+-- results P (rows, parts, l) with the operation `name`. `limit` is the number
+-- of valid elements, if P has more. In the last step of a reduction, `n` is the
+-- number of elements that each result combines. `pdl` is true for programmatic
+-- dependent launches.
 local function folder(name, limit, n, pdl)
   local op = partial.OPS[name]
   return cute.kernel("fold_" .. name, {block = BLOCK}, function(P, Y)
@@ -222,12 +223,12 @@ local function folder(name, limit, n, pdl)
   end)
 end
 
---- Returns the steps (see cute.ops.calls) that reduce the parts of a result r
--- {op, count, all, rows, parts}: a list of {kernel, P, Y, grid, block, ready}.
--- P and Y are layouts in the memory of the parts; if Y is nil, the step stores
--- to the result itself, (rows, l). Reducing everything to one number takes
--- several steps that work in place: in a single step, few threads would wait
--- for many loads.
+--- Returns the steps (see cute.ops.calls) that reduce the partial results of a
+-- result r {op, count, all, rows, parts}: a list of {kernel, P, Y, grid, block,
+-- ready}. P and Y are layouts in the memory of the partial results. If Y is
+-- nil, the step stores to the result itself, (rows, l). A reduction to one
+-- number takes several steps that work in place, because in a single step few
+-- threads would wait for many loads.
 function partial.folds(r, batches, pdl)
   if not r.all then
     return {{kernel = folder(r.op, nil, r.count, pdl), block = BLOCK,

@@ -1,14 +1,14 @@
---- Plans: the kernel of a configuration and its prepared launches.
+--- Plans: a plan holds the kernel of a configuration and its prepared launches.
 --
---     local plan = plans.new(p, c, call)   -- for a problem and its choice
+--     local plan = plans.new(p, c, call)   -- a problem, its candidate, a call
 --     local D, ... = plan:run(call, ready)
 --
 -- A call is {A, B, C, o, alpha, beta, f, captured, out, at}. A, B, C are the
 -- operands and o the options; alpha and beta are nil if they have no effect. f
 -- is the epilogue, captured the values that it captures, and out a list of
--- tensors for results. `at` maps each argument that may contain numbers to its
--- index among the arguments that identify the call (cute.ops.calls). Grouped
--- calls also have `where`, their offsets or counts.
+-- tensors for results. `at` maps the name of an argument that may contain
+-- numbers to its index among the arguments that identify the call
+-- (cute.ops.calls). Grouped calls also have `where`, their offsets or counts.
 local core = require "cute.core"
 local cute = require "cute"
 local calls = require "cute.ops.calls"
@@ -26,7 +26,7 @@ local tiles = require "cute.tiles"
 
 local plans = {}
 
--- Functions of the package cutelua that explain plans.
+-- The module of package cutelua that describes plans.
 local workshop = require "cute.lang.signature".extensible("workshop", {},
                                                           "explained")
 
@@ -41,9 +41,8 @@ local MATRICES = {"A", "B", "D"}
 local Plan = {}
 Plan.__index = Plan
 
--- Returns the description {shape =, dtype =} of a result r of the epilogue. For
--- a reduction it also has the extents of the partial results and the operation
--- that reduces them.
+-- Describes a result r of the epilogue as {shape =, dtype =}. For a reduction,
+-- adds the extents of the partial results and the operation that reduces them.
 local function result(plan, p, c, r)
   local shape, b = {}, #p.batch
   for i = 1, b do shape[i] = p.shape[i] end
@@ -64,9 +63,9 @@ local function result(plan, p, c, r)
           floats = rows * parts * p.batches}
 end
 
--- Places the repacked matrices `to` in the work memory, behind its first
--- `floats` elements, which have other uses. Returns their positions by name,
--- and the total size in f32.
+-- Assigns places in the work memory to the repacked matrices `to`, after the
+-- first `floats` elements, which have other uses. Returns the places by name,
+-- and the total size in f32 elements.
 local function placed(to, floats)
   local list = {}
   for _, name in ipairs(to and MATRICES or {}) do
@@ -82,13 +81,13 @@ local function placed(to, floats)
 end
 
 --- Returns the plan for a call with problem p. The plan uses the best
--- candidate, or no kernel if D is empty.
+-- candidate. If D is empty, the plan has no kernel.
 function plans.of(p, call)
   if cute.product(p.shape) == 0 then return plans.empty(p) end
   return plans.new(p, choose.must(p), call)
 end
 
---- Makes a plan that computes problem p by candidate c.
+--- Makes a plan that computes problem p with candidate c.
 function plans.new(p, c, call)
   local ending = epilogue.new(p, c, call)
   c.options.epilogue = ending.finish
@@ -128,7 +127,7 @@ end
 local Empty = setmetatable({}, {__index = Plan})
 Empty.__index = Empty
 
---- Makes a plan for a problem with an empty D. Reductions then give the result
+--- Makes a plan for a problem with an empty D. Reductions then yield the result
 -- of a reduction over no elements.
 function plans.empty(p)
   local plan = setmetatable({place = p.place, device = p.device, fills = {},
@@ -157,8 +156,8 @@ function Empty:run(call)
   return table.unpack(out)
 end
 
--- Returns the memory that the blocks of a call share: sums and counts. Also
--- returns whether the counts belong to the graph that is being captured.
+-- Returns the memory that the blocks of a call share: sums and counters. Also
+-- returns whether the counters belong to the graph that is being captured.
 function Plan:memory(call)
   local work = self.floats > 0 and calls.work(self.place, self.floats) or nil
   if not self.counts then return work end
@@ -167,8 +166,8 @@ function Plan:memory(call)
   return work, prepared.view(turns, self.counts), alone
 end
 
--- Returns two lists: all tensors for the results (those given and new ones),
--- and only the new ones.
+-- Returns two lists: all tensors for the results (from the call, or new), and
+-- only the new ones.
 function Plan:outputs(call)
   local out, made = {}, {}
   for i, r in ipairs(self.results) do
@@ -190,8 +189,8 @@ function Plan:outputs(call)
   return out, made
 end
 
--- Returns matrix t of a call as kernels accept it. If the matrix has to be
--- repacked, returns its repacked copy in `work`.
+-- Returns matrix t of a call in the layout that kernels accept. If the matrix
+-- must be repacked, returns its repacked copy in `work`.
 local function seen(plan, name, t, batch, work)
   local to = plan.moved[name]
   if not to then
@@ -202,9 +201,9 @@ local function seen(plan, name, t, batch, work)
                           to.layout)
 end
 
--- Returns matrix t with its leaves as top-level modes, for copying. Omits the
--- leaves along which the repacked copy `moved` has stride 0, so that each
--- element is copied once.
+-- Returns matrix t with its leaves (undivided parts of modes) as top-level
+-- modes, for copying. Omits leaves along which the repacked copy `moved` has
+-- stride 0, so that each element is copied once.
 local function each_once(t, moved)
   local shape, stride = {}, {}
   local extents, far = cute.flatten_to_tuple(t.shape),
@@ -217,9 +216,9 @@ local function each_once(t, moved)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns the step that repacks matrix `name` by copying `from` to `to`, and
--- the step's arguments. One of the two is in the work memory. Elements of 4
--- bits are moved as bytes, if they do not become elements of 8 bits.
+-- Returns a step (launch) that repacks matrix `name` by copying `from` to `to`,
+-- with its arguments. One of the two is in the work memory. Elements of 4 bits
+-- are copied as bytes, unless they become elements of 8 bits.
 local function moving(plan, name, from, to)
   local m = plan.moved[name]
   from, to = each_once(from, m), each_once(to, m)
@@ -235,8 +234,8 @@ local function moving(plan, name, from, to)
   return {m.step, m.step.arguments({operands = {from}}, {to})}
 end
 
---- Returns all arguments of a plan's kernel for a call. `out` are the tensors
--- for the results; `work` (sums) and `turns` (counts) are memory that blocks
+--- Returns all arguments of a plan's kernel for a call. `out` has the tensors
+-- for the results. `work` (sums) and `turns` (counters) are memory that blocks
 -- share.
 function Plan:arguments_of(call, out, work, turns)
   local batch, C = self.batch, call.C
@@ -259,9 +258,9 @@ function Plan:arguments_of(call, out, work, turns)
   return list
 end
 
--- Returns the steps of a call with their arguments: the steps that repack
--- matrices and factors and the step of the kernel, but not the steps that
--- reduce partial results.
+-- Returns the steps (launches) of a call with their arguments: those that
+-- repack matrices and factors, and the kernel. The steps that reduce partial
+-- results are not included.
 function Plan:launches(call, out, work, turns)
   local list = {}
   for _, name in ipairs {"A", "B"} do
@@ -281,7 +280,7 @@ function Plan:launches(call, out, work, turns)
   return list
 end
 
--- Checks that results of a call overlap neither operands nor each other.
+-- Raises an error if results of a call overlap operands or each other.
 local function check_memory(call, out)
   local B, o = call.B, call.o
   for i, D in ipairs(out) do
@@ -317,8 +316,8 @@ local function made_ready(plan, call, step, list)
   return ready
 end
 
---- Prepares the launch of a call with these tensors for the results, without
--- the steps that reduce partial results.
+--- Prepares the launch of a call that stores to the tensors `out`. Does not
+-- include the steps that reduce partial results.
 function Plan:prepare(call, out)
   check_memory(call, out)
   local work, turns = self:memory(call)
@@ -333,8 +332,8 @@ function Plan:prepare(call, out)
 end
 
 -- Launches the steps that repack matrices, the kernel, and the steps that
--- reduce partial results. Returns the launches as a list that known:ready
--- accepts.
+-- reduce partial results. Returns the launches as a list for known:ready
+-- (cute.ops.calls).
 function Plan:launch(call, out, work, turns)
   local plain = {device = self.device, stream = call.o.stream,
                  seed = call.o.seed}
@@ -366,7 +365,7 @@ function Plan:launch(call, out, work, turns)
 end
 
 --- Launches all kernels of the plan and returns the results. Passes the
--- launches to `ready`, which records them for later calls of this
+-- launches to `ready`, which records them for later calls with the same
 -- configuration.
 ---@param call table
 ---@param ready fun(run: table)
@@ -394,7 +393,8 @@ function Plan:trace(call)
     block = self.block, cluster = self.cluster, arch = self.device.arch}
 end
 
---- Explains a call's plan: see cutelua.text.choice.
+--- Describes a call's plan, as the function of the same name in
+-- cutelua.text.choice.
 ---@param p table the call's problem
 ---@param call table
 function plans.explained(p, call)

@@ -1,6 +1,6 @@
---- Functions that make the common parts of the problems of ops.gemm and
--- ops.grouped_gemm: gates, types, epilogue, device. cute.ops.choose describes a
--- problem.
+--- Functions that ops.gemm and ops.grouped_gemm share to describe their
+-- problems: gates, types, epilogue, device. cute.ops.choose lists the fields of
+-- a problem.
 local cute = require "cute"
 local epilogue = require "cute.ops.epilogue_function"
 local formats = require "cute.ops.formats"
@@ -15,9 +15,9 @@ local fail = operand.fail
 
 --- Sets p.gated, and p.columns, the number of columns of D. This is the number
 -- of rows of B, or half of it with gates.
----@param p table with p.n, the rows of B
----@param call table of cute.ops.plan
----@param B any its matrices
+---@param p table with p.n, the number of rows of B
+---@param call table a call as in cute.ops.plan
+---@param B any the matrices B
 function problem.gates(p, call, B)
   local o = call.o
   p.gated, p.columns = o.gated or nil, p.n
@@ -41,9 +41,9 @@ end
 --- Sets the fields that follow from the types p.a and p.b: p.tf32, p.sums and
 -- p.fused. Also sets the fields for scale factors (scales.look) and for the
 -- epilogue's results (epilogue.look).
----@return any like D's default type
----@return integer[] read numbers of the captured values that the epilogue reads
--- as matrices of D's shape
+---@return any like the default type of D
+---@return integer[] read the indices of the captured values that the epilogue
+-- reads as matrices of D's shape
 function problem.types(p, call)
   local o = call.o
   p.tf32 = o.tf32 or call.A.element_type == cute.tf32 or nil
@@ -57,8 +57,8 @@ function problem.types(p, call)
   return made ~= p.value and made or like, read
 end
 
---- Sets p.device, p.place (the device of the operands), and properties of
--- p.device: arch, sm, sms.
+--- Sets p.device, p.place (the device that holds the operands), and properties
+-- of p.device: arch, sm, sms.
 function problem.place(p, call)
   p.device, p.place = operand.device(call.A, call.o), call.A.device
   p.arch, p.sm = p.device.arch, p.device.sm

@@ -3,8 +3,8 @@
 -- Reduced modes and kept modes are sorted by stride, separately. The vectors
 -- that a thread loads run along the contiguous mode. This can be a reduced mode
 -- (sums of rows) or a kept mode (sums of columns); see
--- kernels/reduce_tensor.lua. If this gives too few blocks, several blocks share
--- a result, and further kernels reduce their partial results.
+-- kernels/reduce_tensor.lua. If there would be too few blocks, several blocks
+-- share a result, and further kernels reduce their partial results.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local elementwise = require "cute.ops.elementwise"
@@ -28,8 +28,8 @@ local fail = tensor_op.failing "ops.reduce"
 -- Arguments
 ---------------------------------------------------------------------------
 
--- Returns the set of modes to reduce, counted from 1. `by` is "row" (each row
--- is reduced to one result), "column", "all", or a list of modes.
+-- Returns the set of modes to reduce, counted from 1. `by` is "row" (reduces
+-- each row to one result), "column", "all", or a list of modes.
 local function gone_of(x, by)
   local rank, gone = cute.rank(x), {}
   if by == "all" then
@@ -81,8 +81,8 @@ end
 
 -- Returns four values: the shape of the result; the number of elements of x
 -- that each element of the result combines; the loops (cute.ops.modes) over
--- kept modes; and the loops over reduced modes. In the loops, operand 1 is x, 2
--- the result, and 3 the index within the reduced modes.
+-- kept modes; and the loops over reduced modes. The loops have three operands:
+-- x, the result, and the index within the reduced modes.
 local function loops_of(x, gone, out)
   local shape, count, kept = modes.extents(x.layout), 1, {}
   for m, n in ipairs(shape) do
@@ -133,28 +133,30 @@ end
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Returns the least power of 2 that is n or more.
+-- Returns the least power of 2 that is at least n.
 local function power(n)
   local p = 1
   while p < n do p = 2 * p end
   return p
 end
 
--- RESIDENT: the approximate number of threads that a multiprocessor runs at
--- once. STEPS: the largest number of vectors that a thread loads at once.
--- BLOCK: the threads of a block.
+-- RESIDENT is the approximate number of threads that a multiprocessor runs at
+-- once. STEPS is the largest number of vectors that a thread loads at once.
+-- BLOCK is the number of threads of a block.
 local RESIDENT, STEPS, BLOCK, WARP = 2048, 8, 256, 32
--- Number of waves of blocks in a launch: a multiprocessor starts a new block
--- whenever one ends, which evens out the blocks' times.
+-- The number of waves of blocks in a launch. A multiprocessor starts a new
+-- block whenever one ends, so several waves compensate for blocks of different
+-- duration.
 local WAVES = 8
 -- The largest number of elements that a thread holds at once during argmax and
--- argmin, which need more registers for each element. If each element belongs
--- to a different result, only half as many are held.
+-- argmin, which need more registers for each element. A thread holds half as
+-- many if each element belongs to a different result.
 local HELD = 64
 
--- Returns the number of blocks that share a result. Every multiprocessor then
--- has blocks, if possible. `rounds` is the number of loop iterations of a
--- thread without a split; each thread keeps at least 2.
+-- Returns the number of blocks that share a result, so that every
+-- multiprocessor has blocks, if possible. `rounds` is the number of loop
+-- iterations that a thread would execute alone. With several blocks, each
+-- thread keeps at least 2.
 local function splits_for(p, blocks, rounds)
   local want = p.sms * (RESIDENT // BLOCK) * WAVES
   if 2 * blocks > want then return 1 end
@@ -163,8 +165,8 @@ end
 
 -- Returns the kernel for reductions whose vectors run along the reduced modes.
 local function along(p, o, vectors)
-  -- Number of elements of a row after its last vector; a thread loads one of
-  -- them.
+  -- The number of elements of a row after its last vector. Each is loaded by a
+  -- different thread.
   local rest = o.folded.extents[1] % o.width
   -- The number of threads for the vectors of a row. Each thread loads about two
   -- vectors.
@@ -196,8 +198,8 @@ local function across(p, o, rows)
   return reduce_tensor.across(o)
 end
 
--- Returns the kernel of a reduction, from `stay`, the loops over kept modes,
--- and `gone`, the loops over reduced modes.
+-- Returns the kernel of a reduction. `stay` has the loops over kept modes,
+-- `gone` the loops over reduced modes.
 local function kernel_of(p, o, stay, gone, dtype, alignment)
   local function column(loops, i)
     local e, s = modes.column(loops, i)
@@ -209,8 +211,9 @@ local function kernel_of(p, o, stay, gone, dtype, alignment)
   local vectors = 1
   for _, n in ipairs(o.folded.extents) do vectors = vectors * n end
   local most = 128 // dtype.bits
-  -- Returns the number of elements of a vector along the first of the loops
-  -- `first`, for memory that is also accessed along the loops `rest`.
+  -- Returns the number of elements of a vector along the loop first[1]. The
+  -- memory is also accessed along the other loops of `first` and along the
+  -- loops `rest`.
   local function width(first, rest)
     local all = table.move(first, 1, #first, 1, {})
     for _, loop in ipairs(rest) do if loop.n > 1 then
@@ -250,16 +253,16 @@ end
 -- Plans
 ---------------------------------------------------------------------------
 
--- The value of the expression is a NaN whose sign bit is 0.
+-- A NaN with sign bit 0: on x86-64, the sign bit of 0 / 0 itself is 1.
 local NAN = -(0 / 0)
 -- Results of reductions over no elements, as in NumPy and PyTorch.
 local NOTHING = {sum = 0, prod = 1, norm = 0, mean = NAN, rms = NAN}
 
---- Returns the result of operation `op` over no elements. Raises an error if it
--- is undefined.
+--- Returns the result of operation `op` over no elements. Raises an error if
+-- this result is undefined.
 ---@param raise fun(text: string, ...)
 ---@param op string
----@param x string the reduced operand: "x is (0,8):(8,1)"
+---@param x string describes the reduced operand, such as "x is (0,8):(8,1)"
 function reduce.of_nothing(raise, op, x)
   return NOTHING[op] or raise("%s: %s over no elements is undefined", x, op)
 end
@@ -271,13 +274,13 @@ local function part_view(work, at, n, dtype)
                           cute.make_layout {n * 32 // dtype.bits})
 end
 
--- Returns the launches of a reduction: of the first kernel and, if several
--- blocks share a result, of the kernels that reduce their partial results.
+-- Returns the launches of a reduction: the first kernel and, if several blocks
+-- share a result, the kernels that reduce their partial results.
 local function steps_of(p, o, x, stay, gone)
   local list, at, before = {}, 0, {}
   local dtype, alignment = p.dtype, x.alignment
-  -- The loops over kept modes for the next launch, which reduces the partial
-  -- results (its operand 1). In operand 1, consecutive results are adjacent.
+  -- The loops over kept modes for the next launch, whose operand 1 has the
+  -- partial results. There, consecutive results are adjacent.
   local places, reach = {}, 1
   for i, loop in ipairs(stay) do
     places[i] = {n = loop.n, [1] = reach, [2] = loop[2], [3] = 0}
@@ -396,7 +399,7 @@ local function finish(x, op, o, launched, ...)
   return calls.results(o.out, ...)
 end
 
---- Reduces modes of x by an operation such as "sum"; see docs/ops.md.
+--- Reduces modes of x by an operation such as "sum". See docs/ops.md.
 ---@param x any
 ---@param op string sum mean prod max min amax norm rms
 -- argmax argmin

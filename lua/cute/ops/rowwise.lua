@@ -1,8 +1,8 @@
---- The common part of operations that treat each row of a tensor as a unit:
--- norms, softmax, cross entropy, the k largest, rotations.
+--- The common code of operations that process each row of a tensor separately:
+-- norms, softmax, cross entropy, the k largest elements, rotations.
 --
--- Operands (...,N) become matrices (M,N) with contiguous rows at one distance.
--- Other operands are copied to such a matrix first.
+-- Operands (...,N) become matrices (M,N) with contiguous, equally spaced rows.
+-- If an operand has another layout, it is first copied to such a matrix.
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
@@ -17,7 +17,8 @@ local rowwise = {}
 local FLOATS = {bf16 = true, f16 = true, f32 = true}
 
 --- Merges the first n modes of layout `l` into one mode, and returns its extent
--- and stride. Returns nil if these modes' elements are not equally spaced.
+-- and stride. Returns nil if the elements of these modes are not equally
+-- spaced.
 function rowwise.leading(l, n)
   local shape, stride = {}, {}
   for i = n, 1, -1 do
@@ -37,8 +38,8 @@ local function last(l)
   return shape[rank], stride[rank]
 end
 
---- Returns a tensor (...,N) as a matrix (M,N) whose rows are contiguous; nil if
--- its layout does not allow it.
+--- Returns a tensor (...,N) as a matrix (M,N) whose rows are contiguous.
+-- Returns nil if the tensor's layout does not allow it.
 ---@return any?
 function rowwise.matrix(t)
   local n, step = last(t.layout)
@@ -94,13 +95,13 @@ function rowwise.step(k, grid, arguments)
           cluster = k.cluster, arguments = arguments}
 end
 
--- The smallest part of a row, in bytes, for which a block of a cluster is used.
+-- A block of a cluster gets at least this many bytes of a row.
 local EACH = 8 << 10
 
 --- Returns the number of blocks of a cluster that share a row (`cluster` of
--- kernels/rows.lua). The number is chosen so that m rows keep the
--- multiprocessors busy. It is 1 if there are many rows, if rows are short, or
--- if the device has no clusters.
+-- kernels/rows.lua), so that m rows keep the multiprocessors busy. The number
+-- is 1 if there are many rows, if rows are short, or if the device has no
+-- clusters.
 ---@param m integer
 ---@param n integer
 ---@param dtype any
@@ -113,14 +114,14 @@ function rowwise.cluster_for(device, m, n, dtype)
   return blocks
 end
 
---- Returns tensor t, whose elements are contiguous, as a vector of these
--- elements. Returns nil if t is nil.
+--- Returns a tensor t with contiguous elements as a vector. Returns nil for
+-- nil.
 function rowwise.vector(t)
   return t and cute.make_tensor(t.iterator, cute.make_layout {cute.size(t)})
 end
 
--- Returns the number of elements, of `bits` bits each, of the widest vector
--- with which every row of these matrices can be accessed.
+-- Returns the number of elements of the widest vector with which every row of
+-- these matrices can be accessed. An element has `bits` bits.
 local function width_of(list, n, bits)
   local w = core.gcd(128 // bits, n)
   for _, t in ipairs(list) do
@@ -131,11 +132,11 @@ local function width_of(list, n, bits)
   return w
 end
 
---- Returns the options {n, dtype, width} with which a row kernel is made
--- (kernels/rows.lua).
----@param tensors any[] given operands and outputs of rows; nil entries allowed
----@param count integer length of the list
----@param types any[] element types of the new results
+--- Returns the options {n, dtype, width} of a row kernel (kernels/rows.lua).
+---@param tensors any[] the operands and given results of the call, with nil for
+-- absent ones
+---@param count integer length of the list `tensors`
+---@param types any[] the element types of the new results
 ---@return table
 function rowwise.shape_of(tensors, count, types)
   local list, dtype = {}, nil
@@ -153,10 +154,12 @@ function rowwise.shape_of(tensors, count, types)
   return {n = n, dtype = dtype, width = width_of(list, n, dtype.bits)}
 end
 
--- bytes of shared memory that a row kernel may need beside its rows
+-- The bytes of shared memory that a row kernel may need in addition to its
+-- rows.
 local SMALL = 1 << 10
 
---- Returns the options of shape_of, extended by the shared memory of a device.
+--- Returns the options of shape_of, and the shared memory available on a
+-- device.
 ---@return table
 function rowwise.options_of(device, tensors, count, types)
   local o = rowwise.shape_of(tensors, count, types)
@@ -173,8 +176,8 @@ end
 local Call = {}
 Call.__index = Call
 
---- Makes a plan (see cute.ops.tensor_op) that has no steps yet. `results` lists
--- {shape =, dtype =}.
+--- Makes a plan (see cute.ops.tensor_op) that has no steps (launches) yet.
+-- `results` is a list of {shape =, dtype =}.
 ---@param count integer number of the call's operands, some nil
 function Call:start(count, results)
   local tensors, n = {}, 0
@@ -190,8 +193,8 @@ function Call:start(count, results)
   return p
 end
 
---- Returns the type of the first result: the type of `out`, the option `dtype`
--- or, without both, the type of x.
+--- Returns the type of the first result: the type of the tensor `out`, the
+-- option `dtype` or, without both, the type of x.
 function Call:dtype(what, x)
   return tensor_op.dtype(what, self.o)
     or self.out[1] and core.typename(self.out[1]) == "tensor"
@@ -234,10 +237,10 @@ local function packed(t, fits, o, idle)
   return elementwise.copy(t, rows, {device = o.device, stream = o.stream}), true
 end
 
--- Checks the operands of a call. Copies each operand whose layout the kernel
--- does not accept, and keeps the original in call.copied by its name. Returns
--- true if an operand was copied. If `idle` is true, allocates the copies but
--- launches no kernel.
+-- Checks the operands of a call. If the kernel does not accept the layout of an
+-- operand, copies the operand, and keeps the original in call.copied by its
+-- name. Returns true if an operand was copied. If `idle` is true, allocates the
+-- copies but launches no kernel.
 local function prepare(call, names, spec, idle)
   local copied = false
   for i, name in ipairs(names) do
@@ -284,14 +287,14 @@ local function check_outputs(call, plan, spec)
   end
 end
 
--- MOST_KEYS: the largest number of option values that keys() remembers.
--- MISSING: represents a missing option in the tree. TEXT: the key of the text
--- in a node of the tree.
+-- MOST_KEYS is the largest number of option values that keys() remembers.
+-- MISSING represents an absent option in the tree. TEXT is the key in a node of
+-- the tree that holds the text.
 local MOST_KEYS, MISSING, TEXT = 4096, {}, {}
 
 -- Makes a function that returns the values of the options `scalars` as a text.
--- Calls with the same text can use the same plan. Making a text takes
--- microseconds, so a tree with a level for each option remembers the texts.
+-- Calls with the same text can use the same plan. It takes microseconds to make
+-- a text, so a tree with a level for each option caches the texts.
 local function keys(scalars)
   local root, count, n = {}, 0, #scalars
   local function word(v)
@@ -309,8 +312,8 @@ local function keys(scalars)
       if v == nil then
         v = MISSING
       elseif type(v) == "table" or math.type(v) == "float" then
-        -- As keys of a table, 1.0 and 1 are equal. A float is therefore
-        -- replaced by its text.
+        -- Keys 1.0 and 1 of a Lua table are equal, so a float is replaced by
+        -- its text.
         v = word(v)
       end
       local next_ = node[v]
@@ -339,11 +342,12 @@ local function split(...)
   return list, o
 end
 
--- Makes the launches of a plan dependent (cute.ops.calls): their kernels begin
--- with a wait for the launches before them. A kernel lets the next launch begin
--- only after this wait. If the next launch began earlier, many of its blocks
--- would share the first multiprocessors that become free, which took a fifth of
--- the time of a decoder's step.
+-- Makes the launches of a plan programmatic dependent launches
+-- (cute.ops.calls): their kernels begin with a wait for the launches before
+-- them. A kernel lets the next launch begin only after this wait. If the next
+-- launch began earlier, many of its blocks would share the first
+-- multiprocessors that become free, which cost a fifth of the time of a
+-- decoder's step.
 local function depend(plan)
   for _, step in ipairs(plan.pdl and plan.steps or {}) do
     local k = step.kernel
@@ -360,30 +364,31 @@ local function depend(plan)
 end
 
 --- Makes an operation from its description, a table with these fields:
--- names: names of the operands, in order; a name that ends in "?" may be
---   missing.
+-- names: names of the operands, in order. An operand whose name ends in "?" may
+--   be absent.
 -- tensors: options that are tensors, appended to the operands.
 -- flat: names of operands whose elements must be contiguous, in one string.
--- fits(t): reports whether a kernel accepts the layout of another operand (a
---   matrix of contiguous rows when absent); others are copied.
--- apart(t): reports whether a kernel accepts the layout of a result (equally
---   spaced rows when absent).
+-- fits(t): reports whether a kernel accepts the layout of an operand that is
+--   not in `flat` (if absent: a matrix of contiguous rows). Others are copied.
+-- apart(t): reports whether a kernel accepts the layout of a result (if absent:
+--   equally spaced rows).
 -- narrow: whether elements may have less than 8 bits.
 -- options: types of further options, by name.
--- traced(o, list): returns the function that kernels trace, or nil, from the
---   options and the operands, which are not checked yet;
---   call.captured then has its captures (cute.ops.capture), and call.at is its
---   position among the arguments that identify a call (cute.ops.calls).
--- captured: types of the options that only this function depends on, by name.
--- dependent: false if launches are not dependent, except those that the plan
---   makes so.
+-- traced(o, list): returns the function that kernels trace, or nil. `o` has the
+--   options, `list` the operands, which are not checked yet. call.captured then
+--   has the function's captures (cute.ops.capture), and call.at is its position
+--   among the arguments that identify a call (cute.ops.calls).
+-- captured: types of the options that only the traced function depends on, by
+--   name.
+-- dependent: false to disable programmatic dependent launches, except those
+--   that the plan requests.
 -- plan(call): returns a plan of cute.ops.tensor_op, made by call:start;
 --   call[name] is an operand and call.o has the options.
----@param what string "ops.softmax"
+---@param what string the name of the operation, such as "ops.softmax"
 ---@param spec table
 ---@return function
----@return fun(...): table, table # returns the plan of a call that is not
--- launched, and the call
+---@return fun(...): table, table # returns the plan of a call, and the call,
+-- without launching
 function rowwise.operation(what, spec)
   local raise, known = tensor_op.failing(what), calls.new()
   local names, optional = {}, {}
@@ -409,7 +414,7 @@ function rowwise.operation(what, spec)
   local count = at + 6 + (spec.traced and 1 or 0)
   local function arguments(list, o, f)
     local stream = o.stream
-    -- All slots are listed so that the constructor allocates the array at once.
+    -- The constructor lists all slots, so that Lua allocates the array once.
     local all = {list[1], list[2], list[3], nil, nil, nil, nil, nil, nil, nil,
                  nil, nil, nil, nil, nil, nil, nil, nil, nil, nil}
     for i = 4, given do all[i] = list[i] end
@@ -422,7 +427,7 @@ function rowwise.operation(what, spec)
     return table.unpack(all, 1, count)
   end
 
-  -- Checks the arguments of a call, and returns the call as an object with its
+  -- Checks the arguments of a call, and returns an object with the call's
   -- operands.
   local function begin(list, o, f)
     tensor_op.options(what, o, types)

@@ -1,14 +1,14 @@
 --- Scale factors of operands: per tensor, per row, or per block of K.
 --
 -- scale_a and scale_b are numbers or tensors. A tensor (1) is one factor. A
--- tensor (M) or (N) has one factor for each row; (M,K/128) or (N,K/128) one for
--- each row and 128 elements of K; (M/128,K/128) or (N/128,K/128), rounded up,
--- one for each block of 128 x 128. `group` replaces 128 as the number of
--- elements of K. Factors of whole rows multiply the final sums; factors of
--- blocks multiply partial sums during the accumulation. Batch modes may come
--- first. Then (...,1) has one factor for each matrix, and (...,M,1) and
--- (...,N,1) are the same as (...,M) and (...,N). cute.ops.formats describes the
--- factors of formats such as NVFP4.
+-- tensor (M) or (N) has one factor for each row. A tensor (M,K/128) or
+-- (N,K/128) has one for each row and 128 elements of K. A tensor (M/128,K/128)
+-- or (N/128,K/128), rounded up, has one for each block of 128 x 128. `group`
+-- replaces 128 as the number of elements of K. Factors of whole rows multiply
+-- the final sums; factors of blocks multiply partial sums during the
+-- accumulation. Batch modes may come first. Then (...,1) has one factor for
+-- each matrix, and (...,M,1) and (...,N,1) are the same as (...,M) and (...,N).
+-- cute.ops.formats describes the factors of formats such as NVFP4.
 local core = require "cute.core"
 local cute = require "cute"
 local formats = require "cute.ops.formats"
@@ -22,7 +22,7 @@ local BLOCK = 128
 local fail = operand.fail
 
 -- Returns a tensor (...,rows,1) as (...,rows), and any other tensor unchanged.
--- lead: the number of batch or group modes that may precede the rows.
+-- `lead` is the number of batch or group modes that may precede the rows.
 local function without_last(x, rows, lead)
   local rank = cute.rank(x)
   if rank < 2 or rank ~= 2 and rank ~= lead + 2 or cute.size(x, rank - 1) ~= 1
@@ -36,9 +36,9 @@ end
 
 -- Returns the kind of a scale factor x for `rows` rows and k elements
 -- ("number", "one", "rows" or "blocks"). Also returns whether each matrix of
--- the batch has factors of its own. `groups` is the number of groups, if the
--- first mode of x is the group. `ragged` tells whether groups may begin and end
--- at any row. `batch` lists the batch modes of a product without groups.
+-- the batch has its own factors. `groups` is the number of groups, if the first
+-- mode of x is the group. `ragged` says whether groups may begin and end at any
+-- row. `batch` lists the batch modes of a product without groups.
 local function kind_of(name, x, rows, k, group, groups, ragged, batch)
   if x == nil then return nil end
   if type(x) == "number" then return "number" end
@@ -69,10 +69,10 @@ local function kind_of(name, x, rows, k, group, groups, ragged, batch)
 end
 
 --- Sets the fields of problem p that describe its scale factors. p.scale_a and
--- p.scale_b: their kinds. p.group: the elements of K of a block, if factors are
--- per block of K. p.value: the type of scaled sums. p.own_factors: whether each
--- matrix of a batch has its own scale_b. For factors of formats, sets the
--- fields of cute.ops.formats instead.
+-- p.scale_b are their kinds. p.group is the number of elements of K of a block,
+-- if blocks of K have factors. p.value is the type of scaled sums.
+-- p.own_factors says whether each matrix of a batch has its own scale_b. For
+-- factors of formats, sets the fields of cute.ops.formats instead.
 function scales.look(p, o)
   if formats.look(p, o) then
     p.value = p.sums
@@ -110,9 +110,9 @@ function scales.look(p, o)
   if p.sums.is_integer and (p.scale_a or p.scale_b) then p.value = cute.f32 end
 end
 
---- Returns the options of a product with an empty K. Scale factors per block of
--- K are then empty and are replaced by 1.0, because scaled sums have another
--- type than unscaled ones.
+--- Returns the options of a product with an empty K. Tensors of factors for
+-- blocks of K are then empty. The options have the factor 1.0 instead, because
+-- scaled sums have another type than unscaled ones.
 function scales.without_blocks(o)
   local rest = {}
   for name, v in pairs(o) do rest[name] = v end
@@ -125,8 +125,8 @@ function scales.without_blocks(o)
   return rest
 end
 
--- Returns scale factors of blocks as (rows,K/group[,L]). A factor that applies
--- to 128 rows is broadcast over them.
+-- Returns scale factors of blocks as (rows,K/group[,L]). Broadcasts a factor
+-- for 128 rows over these rows.
 local function matrix(x, rows, batch)
   local rank = cute.rank(x)
   if cute.size(x, rank - 2) == rows then return operand.matrix(x, batch) end
@@ -137,8 +137,8 @@ local function matrix(x, rows, batch)
     cute.make_layout(shape, stride)), batch)
 end
 
---- Returns scale factors or zero points of packed weights with the modes that
--- gemm_int4 reads, (K/group,N) or (1,N).
+--- Returns scale factors or zero points of packed 4-bit weights with the modes
+-- that gemm_int4 reads, (K/group,N) or (1,N).
 function scales.turned(p, x)
   local first = x.stride
   if type(first) == "table" then first = first[1] end
@@ -152,19 +152,19 @@ function scales.turned(p, x)
   return operand.turned(x)
 end
 
---- Returns the scale factors of A and of B that are per block of K, as kernel
--- arguments; nil for an operand without such factors.
+--- Returns the scale factors of A and of B for blocks of K, as kernel
+-- arguments. Returns nil in place of an operand without such factors.
 function scales.blocks(p, o, batch)
   return p.scale_a == "blocks" and matrix(o.scale_a, p.m, batch) or nil,
          p.scale_b == "blocks" and matrix(o.scale_b, p.n, batch) or nil
 end
 
--- Returns factors per row of A or B, or one factor, as a matrix with the shape
--- of D.
+-- Returns the factors of rows of A or B, or one factor, as a matrix with the
+-- shape of D.
 local function like_D(p, x, by_row)
   local rows = by_row and p.m or p.n
   x = without_last(x, rows, #p.batch)
-  -- Each group of rows, or each matrix of the batch, has a factor of its own.
+  -- Each group of rows, or each matrix of the batch, has its own factor.
   if cute.rank(x) > 1 and cute.size(x) > 1 then
     local rank = cute.rank(x)
     if cute.size(x, rank - 1) ~= rows then
@@ -181,9 +181,9 @@ local function like_D(p, x, by_row)
   return cute.make_tensor(x.iterator, cute.make_layout({p.m, p.n}, {0, 0}))
 end
 
---- Returns the scale factors that are not per block of K. The epilogue applies
--- them. The list has an entry {number, name} for a number and {matrix} for a
--- tensor.
+--- Returns the scale factors that the epilogue applies: all except those of
+-- blocks of K. The list has an entry {number, name} for a number and {matrix}
+-- for a tensor.
 function scales.rest(p, o)
   local out = {}
   for i, side in ipairs {"a", "b"} do

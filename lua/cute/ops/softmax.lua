@@ -12,8 +12,8 @@ local tensor_op = require "cute.ops.tensor_op"
 
 local softmax = {}
 
--- Returns the options of the kernel for plan p of m rows. The remaining
--- arguments are passed to rowwise.options_of.
+-- Returns the options of the kernel for plan p and m rows. Passes the other
+-- arguments to rowwise.options_of.
 local function options_of(p, m, ...)
   local o = rowwise.options_of(p.device, ...)
   o.cluster = rowwise.cluster_for(p.device, calls.typical(m), o.n, o.dtype)
@@ -35,7 +35,8 @@ local softmax_rows = rowwise.operation("ops.softmax", {names = {"X"},
     return p
   end})
 
---- Returns e^X / sum(e^X) along the last mode. A row of only -inf gives NaN.
+--- Returns e^X / sum(e^X) along the last mode. If all elements of a row are
+-- -inf, the result is NaN.
 ---@param X any (...,N)
 ---@param o? {out: any, dtype: any}
 function softmax.softmax(X, o)
@@ -114,9 +115,9 @@ local cross_entropy = rowwise.operation("ops.cross_entropy", {
     return p
   end})
 
---- Returns log(sum(e^X)) - X[T], the loss of each row, and log(sum(e^X)), both
--- in f32. If the target T is `ignore`, the loss is 0; if another T is not an
--- index of the row, the loss is NaN.
+--- Returns two results in f32: the loss of each row, log(sum(e^X)) - X[T], and
+-- log(sum(e^X)) itself. If the target T is `ignore`, the loss is 0; if another
+-- T is not an index of the row, the loss is NaN.
 ---@param X any (...,N)
 ---@param T any i32 or i64, one element for each row
 ---@param o? {ignore: integer?, out: any}
@@ -147,9 +148,9 @@ local function column(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Returns the elements of dX for ops.cross_entropy_backward. ops.elementwise
--- calls this function. g, t and lse are the gradient, the target and the
--- logarithm Lse of each element's row.
+-- Computes the elements of dX for ops.cross_entropy_backward, by
+-- ops.elementwise. g, t and lse are the gradient of the loss, the target and
+-- the logarithm Lse of each element's row.
 local function gradient(g, x, t, lse, ignore, at)
   local coords = {at:coords()}
   local c = coords[#coords]:to(cute.i64)

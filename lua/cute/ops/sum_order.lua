@@ -1,12 +1,12 @@
 --- Describes in words the order in which a candidate accumulates. If two
--- candidates for one problem have the same description, they give the same
--- bits.
+-- candidates for one problem have the same description, their results have the
+-- same bits.
 --
--- The description says how many products an instruction adds at once, which
--- bits it truncates, and where K is divided into parts whose partial sums are
--- added. It omits what has no effect on the bits: tiles of M and N, their
--- order, stages, which operand comes first (tensor cores give the same sums for
--- both), and zeros after the end of K.
+-- The description says how many products an instruction adds at once, and which
+-- bits it truncates. It also says where K is divided into parts whose partial
+-- sums are added. It omits what has no effect on the bits: tiles of M and N,
+-- their order, stages, which operand comes first (tensor cores compute the same
+-- sums for both), and zeros after the end of K.
 local families = require "cute.ops.families"
 local tiles = require "cute.tiles"
 
@@ -52,8 +52,8 @@ end
 
 local ADDED = {sum = true, mean = true, rms = true}
 
--- Returns a phrase for the order in which an epilogue adds the elements of a
--- row, if it has a reduction that does so.
+-- Returns a phrase for the order in which an epilogue's reduction adds the
+-- elements of a row, or "" without such a reduction.
 local function of_rows(p, c)
   local o, family = c.options, kernel_of(c)
   for i = 2, #(p.results or {}) do

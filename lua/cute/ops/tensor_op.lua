@@ -1,13 +1,13 @@
---- Common parts of operations on whole tensors: checking options and operands,
+--- Common parts of operations on whole tensors: checks of options and operands,
 -- device, results, launches.
 --
--- A plan has the fields device; place; results = {{shape =, order = a layout or
--- nil, dtype =}}; steps = {{kernel, grid, block, ready = {}, arguments =
--- function(call, out, work, turns)}}; floats, the number of f32 in the memory
--- `work` that steps share; and counts, the number of i32 counters `turns`,
--- which are 0 between launches. A call is {operands, o = options, out = tensors
--- given for results, captured = the values that a function captures
--- (cute.ops.capture)}.
+-- A plan has these fields: device; place; results = {{shape =, order = a layout
+-- or nil, dtype =}}; steps = {{kernel, grid, block, ready = {}, arguments =
+-- function(call, out, work, turns)}}, one for each launch; floats, the number
+-- of f32 elements in the memory `work` that the steps share; counts, the number
+-- of i32 counters `turns`, which are 0 between launches. A call is {operands, o
+-- = options, out = tensors given for results, captured = the values that a
+-- function captures (cute.ops.capture)}.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local devices = require "cute.lang.devices"
@@ -18,7 +18,7 @@ local tensor_op = {}
 
 --- Returns a function that raises errors about the arguments of operation
 -- `what`.
----@param what string "ops.reduce"
+---@param what string such as "ops.reduce"
 function tensor_op.failing(what)
   return function(text, ...)
     core.fail("bad-argument", what .. ": " .. text:format(...))
@@ -33,8 +33,7 @@ local COMMON = {out = "tensor table", dtype = "dtype string",
 --- Raises an error for an unknown option, or one with a wrong type.
 ---@param what string
 ---@param o table
----@param own? table<string, string> types by name, in addition to the common
--- ones
+---@param own? table<string, string> the types of further options, by name
 function tensor_op.options(what, o, own)
   local known = {}
   for _, types in ipairs {COMMON, own or {}} do
@@ -73,8 +72,8 @@ function tensor_op.check(fail, name, t, narrow)
   end
 end
 
---- Returns the device of a call, the device of its operands' memory, and
--- whether its launches are dependent (cute.ops.calls).
+--- Returns the device of a call, the device that holds its operands, and
+-- whether its launches are programmatic dependent launches (cute.ops.calls).
 ---@param tensors any[]
 function tensor_op.device(tensors, o)
   local list = {n = #tensors, table.unpack(tensors)}
@@ -87,8 +86,8 @@ function tensor_op.device(tensors, o)
   return device, tensors[1].device, pdl
 end
 
---- Returns the type that the options name, or nil. Raises an error if the first
--- output tensor has another type.
+--- Returns the type that the options request, or nil. Raises an error if the
+-- first output tensor has another type.
 ---@param what string
 function tensor_op.dtype(what, o)
   local dtype = o.dtype and core.find_dtype(tostring(o.dtype)) or nil
@@ -114,9 +113,8 @@ function tensor_op.outputs(o)
   return {out}
 end
 
--- Returns the list of a plan's results: tensors that the call passes for
--- results, and new tensors for the other results. Also returns the list of new
--- tensors.
+-- Returns the list of a plan's results: the tensors that the call provides, and
+-- new tensors for the other results. Also returns the list of new tensors.
 local function results(plan, call)
   local out, made = {}, {}
   for i, r in ipairs(plan.results) do
@@ -129,16 +127,16 @@ local function results(plan, call)
   return out, made
 end
 
--- Returns the memory that the steps of a call share, and its counters. Also
--- returns whether the counters belong to a graph.
+-- Returns the memory that the steps (launches) of a call share, and its
+-- counters. Also returns whether the counters belong to a graph.
 local function memory(plan, call)
   local work = plan.floats and calls.work(plan.place, plan.floats)
   if not plan.counts then return work end
   return work, calls.counts(plan.device, plan.place, call.o.stream, plan.counts)
 end
 
---- Returns the kernel of a plan's main step (the first one unless plan.main is
--- another index), traced for a call.
+--- Returns the kernel of a plan's main step, traced for a call. This is step
+-- plan.main, by default the first one.
 function tensor_op.trace(plan, call)
   local step, work, turns = plan.steps[plan.main or 1], memory(plan, call)
   local list = step.arguments(call, results(plan, call), work, turns)
@@ -146,10 +144,10 @@ function tensor_op.trace(plan, call)
     block = step.block, cluster = step.cluster, arch = plan.device.arch}
 end
 
---- Runs the steps of a plan and returns the results. Passes the launches to
--- `ready`, which records them for later calls of this configuration. If the
--- plan has `anew`, its steps make new tensors in each call, and the launches
--- are not recorded.
+--- Runs the steps (launches) of a plan and returns the results. Passes the
+-- launches to `ready`, which records them for later calls with the same
+-- configuration. If the plan has `anew`, its steps make new tensors in each
+-- call, and the launches are not recorded.
 ---@param plan table
 ---@param call table
 ---@param ready fun(run: table)

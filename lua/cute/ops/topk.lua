@@ -1,5 +1,6 @@
---- The largest elements of rows, and indices drawn from rows: ops.topk,
--- ops.sample; kernels/topk.lua, kernels/sample.lua, kernels/argmax.lua.
+--- Finds the largest elements of rows, and draws indices of rows at random:
+-- ops.topk, ops.sample. See kernels/topk.lua, kernels/sample.lua,
+-- kernels/argmax.lua.
 local calls = require "cute.ops.calls"
 local core = require "cute.core"
 local cute = require "cute"
@@ -11,11 +12,11 @@ local topk = require "kernels.topk"
 
 local top = {}
 
-local MOST = 64  -- of kernels/topk.lua
+local MOST = 64  -- elements of a row, see kernels/topk.lua
 
--- If there are at most FEW rows of at least LONG elements, each row has WARPS
--- warps, whose lanes load UNROLL vectors at once. With fewer warps, a row of a
--- vocabulary takes 75 us.
+-- If there are at most FEW rows of at least LONG elements, WARPS warps process
+-- each row, and their lanes load UNROLL vectors at once. With fewer warps, a
+-- row as long as a vocabulary takes 75 us.
 local FEW, LONG, WARPS, UNROLL = 64, 1 << 15, 16, 4
 
 -- Returns the extents of a result with k elements for each row of x.
@@ -36,7 +37,7 @@ local function check_k(call, name, k, n)
   end
 end
 
--- Returns the launch (a step of a plan, cute.ops.tensor_op) that finds the k
+-- Returns a step (a launch of a plan, cute.ops.tensor_op) that finds the k
 -- largest elements of each row of X. views(out, work) returns the tensors to
 -- which these elements and their indices are stored.
 local function finding(X, k, smallest, m, views)
@@ -86,7 +87,7 @@ end
 -- Sampling
 ---------------------------------------------------------------------------
 
--- Checks the options of ops.sample; returns the temperature.
+-- Checks the options of ops.sample, and returns the temperature.
 local function check_options(call, n)
   local o = call.o
   local t, p = o.temperature or 1, o.top_p or 1
@@ -104,8 +105,8 @@ local function check_options(call, n)
   return t
 end
 
--- Sets the steps of plan p for a call with top_k: one finds the k largest
--- elements of each row, the next draws one of them.
+-- Sets the steps (launches) of plan p for a call with top_k: the first finds
+-- the k largest elements of each row, the second draws one of them.
 local function of_largest(p, call, k, m, by)
   local X = call.X
   local words = m * k * X.element_type.bits // 32 + 1
@@ -158,10 +159,11 @@ local draw = rowwise.operation("ops.sample", {names = {"X", "Seed"},
 
 --- Draws an index (i32) for each row with the probabilities softmax(X /
 -- temperature). With top_k, only the top_k largest elements can be drawn. With
--- top_p also, only the most probable of these can be drawn: as many as needed
--- to reach the total probability top_p.
+-- top_p in addition, only the most probable of these can be drawn: as many as
+-- needed to reach the total probability top_p.
 ---@param X any (...,N)
----@param seed integer|any one i64, in a tensor if a graph is to change it
+---@param seed integer|any an integer, or a tensor of one i64, which a graph can
+-- change
 ---@param o? {temperature: number?, top_k: integer?, top_p: number?, out: any}
 function top.sample(X, seed, o)
   if math.type(seed) then

@@ -1,12 +1,13 @@
---- Looks up measured choices in tables, one per GPU model, for each new
--- problem. The tuner writes the tables (docs/tuning.md); cutelua.tune.tables
--- describes their form.
+--- For each new problem, looks up the configuration that was measured as the
+-- fastest. There is one table of measurements per GPU model. The tuner writes
+-- the tables (docs/tuning.md); cutelua.tune.tables describes their form.
 --
--- A class names the types of A, B and D, then the contiguous modes of A and B
--- in BLAS notation ("tn": K of both), then "row" or "column" for D. "C:bf16"
--- follows if the product adds a C of that type, and "NAME:FINGERPRINT" if there
--- is an epilogue (see cute.ops.fingerprint), whose name is only informative. A
--- class of attention names the type and the mask: "bf16 causal" or "bf16 full".
+-- The tables group problems by class. A class is a text that names the types of
+-- A, B and D, then the contiguous modes of A and B in BLAS notation ("tn": K of
+-- both), then "row" or "column" for D. "C:bf16" follows if the product adds a C
+-- of that type, and "NAME:FINGERPRINT" if there is an epilogue (see
+-- cute.ops.fingerprint), whose name is only informative. A class of attention
+-- names the type and the mask: "bf16 causal" or "bf16 full".
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 
@@ -16,17 +17,18 @@ local tuned = {}
 -- Names
 ---------------------------------------------------------------------------
 
--- Returns the letter for the contiguous mode of a matrix: `second` or `first`;
--- nil if neither mode is contiguous.
+-- Returns the letter for the contiguous mode of a matrix: `second` or `first`.
+-- Returns nil if neither mode is contiguous.
 local function contiguous(t, second, first)
   if t.stride[2] == 1 then return second end
   return t.stride[1] == 1 and first or nil
 end
 
---- Returns the class of a problem, the key under which tables hold its choices;
--- nil if tables have no such key (batches, factors per block, packed weights).
+--- Returns the class of a problem, the key under which tables hold its measured
+-- configurations. Returns nil for problems without such a key (batches, factors
+-- of blocks, packed weights).
 ---@param p table
----@param name? string the epilogue's name; "epilogue" when absent
+---@param name? string the epilogue's name; "epilogue" if absent
 ---@return string?
 function tuned.class(p, name)
   if p.batches > 1 or p.group or p.zeros ~= nil then return nil end
@@ -63,10 +65,9 @@ local function say(text)
   io.stderr:write("cutelua: warning: ", core.visible(text), "\n")
 end
 
--- Indexes the choices of a table. Returns a table out in which
--- out[class][sizes] are choices for products, where sizes is "M N K", and
--- out.attention[class][sizes] choices for attention, where sizes is "B S T H G
--- D".
+-- Indexes the configurations of a table. Returns a table `out`. For products,
+-- out[class][sizes] is the configuration, where sizes is "M N K". For attention
+-- it is out.attention[class][sizes], where sizes is "B S T H G D".
 local function index(t, place)
   local out = {place = place, attention = {}}
   local function add(to, rows, count)
@@ -86,8 +87,8 @@ local function index(t, place)
 end
 
 -- Returns the reason why a table is not used on a GPU, or nil if it is used. A
--- table applies to one model of GPU only: another model takes other times for
--- the same configurations, even if it has the same architecture and number of
+-- table applies to one model of GPU only. Another model takes other times for
+-- the same configurations, even with the same architecture and number of
 -- multiprocessors.
 local function refusal(t, device, place)
   local info = device.info
@@ -103,11 +104,11 @@ local function refusal(t, device, place)
     words(device.arch, info and info.sms))
 end
 
--- The tables that are part of cutelua: for each architecture, the name of the
+-- The tables that are part of cutelua: maps an architecture to the name of the
 -- file in kernels/tuned.
 local OURS = {sm_90a = "h200"}
 
--- Returns the tables for a device, first the user's, then the repository's. If
+-- Returns the tables for a device: first the user's, then those of cutelua. If
 -- there are none, the field `unused` is the reason.
 local function tables_of(device)
   local list = {}
@@ -126,7 +127,7 @@ local function tables_of(device)
   return list
 end
 
--- The tables that apply to a device, by the device's name.
+-- The tables that apply to a device, cached by the device's name.
 local known = {}
 
 local function known_of(device)
@@ -134,8 +135,9 @@ local function known_of(device)
   return known[device.name]
 end
 
---- Returns the index of the candidate that a table names for a problem; nil if
--- no table names one. If no table applies to the GPU, also returns the reason.
+--- Returns the index in `list` of the candidate that a table names for a
+-- problem. Returns nil if no table names one. If no table applies to the GPU,
+-- also returns the reason.
 ---@param p table
 ---@param list table[] from choose.list
 ---@param name_of fun(c: table): string
@@ -145,7 +147,7 @@ function tuned.find(p, list, name_of)
   local class = tuned.class(p)
   if not class or not p.device then return nil end
   local size = ("%d %d %d"):format(p.m, p.n, p.k)
-  -- A product of f16 operands uses the choices for bf16 operands.
+  -- Products of f16 operands use the configurations for bf16 operands.
   local like = class:gsub("%f[%w]f16%f[%W]", "bf16")
   for _, t in ipairs(known_of(p.device)) do
     local name = t[class] and t[class][size] or t[like] and t[like][size]
@@ -154,9 +156,9 @@ function tuned.find(p, list, name_of)
       if name_of(c) == name then return i end
       here = here or c.base == family
     end
-    -- If p.order is set, candidates with another accumulation order were
-    -- excluded. A missing configuration may be one of these and is not
-    -- reported.
+    -- A missing configuration is reported only without p.order. With p.order,
+    -- it may be one of the candidates that were excluded for another
+    -- accumulation order.
     if here and not p.order then
       say(("%s has configurations that no longer exist, such as '%s': run "
         .. "cutelua tune again"):format(t.place, name))
@@ -165,7 +167,7 @@ function tuned.find(p, list, name_of)
   return nil, known_of(p.device).unused
 end
 
---- Returns the name of a tile of attention: "attention_sm90 128x80".
+--- Returns the name of a tile of attention, such as "attention_sm90 128x80".
 ---@param tile integer[] rows and keys
 function tuned.tile_name(tile)
   return ("attention_sm90 %dx%d"):format(tile[1], tile[2])
@@ -181,9 +183,9 @@ function tuned.tile_of(name, list)
   end
 end
 
---- Returns the tile that a table names for a problem of attention, or nil. q:
--- B, S, T, H, G, D and dtype of the problem. candidates() returns the possible
--- tiles.
+--- Returns the tile that a table names for a problem of attention, or nil. `q`
+-- has the fields B, S, T, H, G, D and dtype of the problem. candidates()
+-- returns the possible tiles.
 ---@param q table
 ---@param device table
 ---@param causal boolean?
@@ -193,7 +195,7 @@ function tuned.tile(q, device, causal, candidates)
   local class = causal and "causal" or "full"
   local size = ("%d %d %d %d %d %d"):format(q.B, q.S, q.T, q.H, q.G, q.D)
   for _, t in ipairs(known_of(device)) do
-    -- Operands of f16 use the choices for bf16 operands.
+    -- Operands of f16 use the configurations for bf16 operands.
     for _, dtype in ipairs {q.dtype.name, "bf16"} do
       local rows = t.attention[dtype .. " " .. class]
       local name = rows and rows[size]

@@ -1,6 +1,6 @@
---- The pipelines of cute.pipeline, which are rings of stages between producers
--- and consumers. There is one class for each mechanism that signals a full or
--- empty stage.
+--- The pipelines of cute.pipeline: rings of stages between producers and
+-- consumers. There is one class for each mechanism that signals a full or empty
+-- stage.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local arch = require "cute.arch"
@@ -57,7 +57,7 @@ function CpAsync:make_consumer_state()
   return states.make_pipeline_state("consumer", self.num_stages)
 end
 
---- Does nothing: the stage is already empty. The barrier in consumer_wait came
+--- Does nothing, because the stage is already empty: consumer_wait synchronized
 -- after the last reads of this stage (see consumer_release).
 function CpAsync:producer_acquire(state) end  -- luacheck: ignore self state
 
@@ -67,14 +67,14 @@ function CpAsync:producer_commit(state)  -- luacheck: ignore self state
   arch.cp_async_commit_group()
 end
 
---- Waits until the stage is full for all threads. The oldest group is complete
--- when at most num_stages - 2 groups are pending, because the producer commits
--- num_stages - 1 groups ahead of the reader. Then all threads synchronize, and
--- each sees the others' copies.
+--- Waits until the stage is full for all threads. The producer commits
+-- num_stages - 1 groups ahead of the reader, so the oldest group is complete
+-- when at most num_stages - 2 groups are pending. Then all threads synchronize,
+-- and each sees the others' copies.
 --
--- The barrier also guarantees that all threads have read the previous stage,
--- which the next copies overwrite. A pipeline whose producer is num_stages - 1
--- stages ahead needs no second barrier.
+-- The synchronization also guarantees that all threads have read the previous
+-- stage, which the next copies overwrite. A pipeline whose producer is
+-- num_stages - 1 stages ahead needs no second barrier.
 function CpAsync:consumer_wait(state)  -- luacheck: ignore state
   arch.range("consumer_wait", function()
     arch.cp_async_wait_group(self.num_stages - 2)
@@ -82,8 +82,8 @@ function CpAsync:consumer_wait(state)  -- luacheck: ignore state
   end)
 end
 
---- Does nothing: the next consumer_wait synchronizes, and thereby marks the
--- stage as read.
+--- Does nothing: the synchronization in the next consumer_wait marks the stage
+-- as read.
 function CpAsync:consumer_release(state) end  -- luacheck: ignore self state
 
 --- Waits for all pending copies, before shared memory is reused.
@@ -110,7 +110,7 @@ local function group_of(what, opts, name)
 end
 
 -- Returns the number of blocks that the multicast copies of one block can
--- reach: all blocks in its row or column of the cluster, including itself.
+-- reach: all blocks in its row and column of the cluster, including itself.
 -- `cluster` is {m, n}.
 local function peers_of(cluster)
   return cluster and cluster[1] + cluster[2] - 1 or 1
@@ -147,13 +147,13 @@ local function make(what, opts, class, cluster)
   return p
 end
 
---- Makes stages that some threads of a block fill and others read. A thread's
--- accesses must be complete when it arrives. With cp_async = true, the cp.async
--- copies arrive by themselves when they are complete.
+--- Makes stages that some threads of a block fill and others read. A thread
+-- must have completed its accesses before it arrives. With cp_async = true, the
+-- hardware arrives when a thread's cp.async copies are complete.
 --
 -- All threads of a group call the pipeline's functions. If the group's agent is
--- Warp, one lane arrives for the warp. The lanes of the warp must have
--- synchronized before (arch.sync_warp).
+-- Warp, one lane arrives for the warp. Synchronize the lanes of the warp first
+-- (arch.sync_warp).
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?, cp_async: boolean?}
@@ -166,9 +166,9 @@ end
 Async.make_producer_state = CpAsync.make_producer_state
 Async.make_consumer_state = CpAsync.make_consumer_state
 
--- Raises an error if a state does not match pipeline p: if make_pipeline_state
--- made it for another user than `user` ("producer" or "consumer"), or with more
--- stages.
+-- Raises an error if a state does not match pipeline p: the state was made
+-- (make_pipeline_state) for another user than `user` ("producer" or
+-- "consumer"), or it has more stages.
 local function check_state(p, what, state, user)
   local is = rawget(state, "user")
   if state.stages > p.num_stages then
@@ -181,23 +181,23 @@ local function check_state(p, what, state, user)
   end
 end
 
--- Waits for the phase of the state's stage, unless a try_wait has already
--- reported it as complete (token).
+-- Waits for the phase of the state's stage, unless a previous try_wait has
+-- reported it as complete. `token` is the result of that try_wait, or nil.
 local function wait_unless(token, array, state, scope)
   local function wait() array:wait(state.index, state.phase, scope) end
   if token == nil then return wait() end
   branch().when(token, function() end, wait)
 end
 
--- Calls f in all threads of a group or, if the group's agent is Warp, in one
--- lane of each warp.
+-- Calls f in all threads of a group. If the group's agent is Warp, calls f in
+-- one lane of each warp.
 local function by(group, f)
   if group.agent == "thread" then return f() end
   branch().when(arch.lane_idx():eq(0), f)
 end
 
---- Waits until the stage is empty. token: the result of producer_try_acquire,
--- or nil.
+--- Waits until the stage is empty. `token` is the result of
+-- producer_try_acquire, or nil.
 function Async:producer_acquire(state, token)
   check_state(self, "producer_acquire", state, "producer")
   arch.range("producer_acquire", wait_unless, token, self.empty, state)
@@ -217,8 +217,8 @@ function Async:producer_commit(state)
   by(self.producer_group, function() self.full:arrive(state.index) end)
 end
 
---- Waits until the stage is full. token: the result of consumer_try_wait, or
--- nil.
+--- Waits until the stage is full. `token` is the result of consumer_try_wait,
+-- or nil.
 function Async:consumer_wait(state, token)
   check_state(self, "consumer_wait", state, "consumer")
   arch.range("consumer_wait", wait_unless, token, self.full, state)
@@ -248,9 +248,9 @@ function Async:consumer_get_barrier(state)
   return self.empty:get_barrier(state.index)
 end
 
---- Waits until all stages are empty. Otherwise another block could signal this
--- block after it has exited. `state` is the producer's state for the next tile;
--- it advances.
+--- Waits until all stages are empty. A block must not exit earlier, because
+-- another block could still signal its mbarriers. `state` is the producer's
+-- state for the next tile; it advances.
 function Async:producer_tail(state)
   for _ = 1, self.num_stages do
     self:producer_acquire(state)
@@ -261,9 +261,9 @@ end
 local Tma = {}
 Tma.__index = Tma
 
---- Makes stages that one thread fills by TMA. Each stage gets tx_count bytes
--- from this block's own copies and from copies that other blocks of its cluster
--- multicast to this block.
+--- Makes stages that one thread fills by TMA. Each stage receives tx_count
+-- bytes from this block's copies, and from copies that other blocks of the
+-- cluster multicast to this block.
 --
 -- consumer_group describes the readers in this block. In a cluster {m, n}, a
 -- block copies its part of A to the blocks of its row and its part of B to
@@ -271,9 +271,9 @@ Tma.__index = Tma
 -- copies reach it. If consumer_group counts threads, each thread arrives once
 -- at each of these blocks. If it counts warps, one lane of each warp does.
 --
--- If wgmma reads a stage, a plain arrival is sufficient to release the stage to
--- another block. If threads read the stage themselves (ldmatrix, loads),
--- releasing it to other blocks needs scope = "cluster", which costs a fence.
+-- If wgmma reads a stage, a plain arrival suffices to release the stage to
+-- another block. If threads read the stage themselves (ldmatrix, loads), use
+-- scope = "cluster" to release it to other blocks, which costs a fence.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
 -- scope: "cta"|"cluster"?, barrier_storage: table?, defer_sync: boolean?,
@@ -297,8 +297,8 @@ function stages.PipelineTmaAsync(opts)
 end
 
 --- Waits until the stage is empty in all blocks that this block's copies fill.
--- Then makes the stage's mbarrier expect tx_count bytes, or the pipeline's
--- number of bytes when absent.
+-- Then makes the stage's mbarrier expect tx_count bytes. If tx_count is absent,
+-- this is the tx_count of the pipeline.
 function Tma:producer_acquire(state, token, tx_count)
   check_state(self, "producer_acquire", state, "producer")
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
@@ -319,8 +319,8 @@ function Tma:producer_commit(state) end  -- luacheck: ignore self state
 local function peer(cluster, i)
   local m, n = arch.block_in_cluster_idx()
   local rows, columns = cluster[1], cluster[2]
-  -- A row or column of one block has no further peers. The ranks of the blocks
-  -- are then consecutive.
+  -- If a row or column has only one block, it has no other peers, and the ranks
+  -- of the blocks are consecutive.
   if rows == 1 then return i end
   if columns == 1 then return i end
   local j = i - columns
@@ -328,7 +328,7 @@ local function peer(cluster, i)
   return core.where(core.lt(i, columns), m + rows * i, other + rows * n)
 end
 
---- Marks the stage as read, in all blocks whose copies fill it.
+--- Marks the stage as read, in all blocks whose copies fill this block's stage.
 function Tma:consumer_release(state)
   local cluster, index, scope = self.cluster, state.index, self.scope
   if not cluster then return release(self, state) end
@@ -344,7 +344,7 @@ function Tma:consumer_release(state)
   end)
 end
 
---- Waits until all stages are empty again. Unlike producer_acquire, it does not
+--- Waits until all stages are empty again. Unlike producer_acquire, does not
 -- expect bytes, because no further copies follow.
 function Tma:producer_tail(state)
   for _ in trace().range(0, self.num_stages, 1, {unroll = 1}) do
@@ -360,7 +360,7 @@ end
 local TmaUmma, UmmaAsync, AsyncUmma = {}, {}, {}
 TmaUmma.__index, UmmaAsync.__index = TmaUmma, UmmaAsync
 AsyncUmma.__index = AsyncUmma
--- Methods of other pipelines. MMAs of a single CTA use them unchanged.
+-- Methods of other pipelines, for MMAs of a single CTA.
 local acquire_alone, fill_alone, tail_alone =
   Tma.producer_acquire, Async.producer_commit, Async.producer_tail
 
@@ -402,8 +402,8 @@ local function of_pairs(p) return p.shape ~= nil and p.shape[1] == 2 end
 -- Returns the rank of the even CTA of this CTA's pair, which issues the MMAs.
 local function leader() return arch.block_idx_in_cluster() // 2 * 2 end
 
--- Makes the mbarrier of this block, or of each block of a mask, count an
--- arrival when all MMAs that this thread issued have ended.
+-- Makes an mbarrier count an arrival when all MMAs that this thread issued have
+-- ended. With a mask, does so for the same mbarrier in each block of the mask.
 local function commit(p, mbarrier, mask)
   core.umma_commit(mbarrier, mask, of_pairs(p))
 end
@@ -414,9 +414,9 @@ local function pair_mask(p)
   return 3 << leader()
 end
 
--- Returns the mask of the blocks whose copies reach this block's stages. It
--- contains the blocks of MMAs in the same row if modes[1] is not 0, and in the
--- same column if modes[2] is not 0. Returns nil without a cluster.
+-- Returns the mask of the blocks whose copies reach this block's stages. If
+-- modes[1] is not 0, it includes the blocks of MMAs in the same row; if
+-- modes[2] is not 0, in the same column. Returns nil without a cluster.
 local function peer_mask(p)
   if not p.shape then return nil end
   local v, rows, columns = table.unpack(p.shape)
@@ -431,21 +431,21 @@ local function peer_mask(p)
 end
 
 --- Makes stages that one thread fills by TMA, and that tcgen05.mma reads. The
--- one thread that issues the MMAs is the consumer. Its consumer_release commits
--- the MMAs, so that the stage becomes empty when they have read it. The other
+-- consumer is the thread that issues the MMAs. Its consumer_release commits the
+-- MMAs, so that the stage becomes empty when they have read it. The other
 -- options are those of PipelineTmaAsync.
 --
 -- With cta_layout_vmnk, consumer_group counts all arrivals at a stage: those of
 -- the MMAs in the same row and column of the cluster. If V is 2, both CTAs of a
--- pair copy tiles, but only the even CTA, the leader, expects the bytes and
--- waits for them; tx_count counts the bytes of both. The field is_leader_cta
--- says whether this CTA is a leader.
+-- pair copy tiles. Only the even CTA, the leader, expects the bytes and waits
+-- for them; tx_count counts the bytes of both. The field is_leader_cta says
+-- whether this CTA is a leader.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer, cluster_shape_mn: integer[]?,
 -- cta_layout_vmnk: cute.Layout?, mcast_mode_mn: integer[]?,
 -- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
 -- cta_layout_vmnk: the CTAs (V,M,N,1) of a cluster; mcast_mode_mn: whether
--- copies of A and of B are multicasts, {1, 1} when absent
+-- copies of A and of B are multicasts, {1, 1} if absent
 function stages.PipelineTmaUmma(opts)
   local what, one = "PipelineTmaUmma", {}
   local shape = shape_vmn(what, opts)
@@ -463,7 +463,7 @@ function stages.PipelineTmaUmma(opts)
 end
 
 --- Waits until the stage is empty in all blocks that this block's copies fill.
--- Then makes the mbarrier expect the stage's bytes, except in the odd CTA of a
+-- Then makes the stage's mbarrier expect bytes, except in the odd CTA of a
 -- pair.
 function TmaUmma:producer_acquire(state, token, tx_count)
   if not of_pairs(self) then
@@ -481,10 +481,10 @@ function TmaUmma:consumer_release(state)
   commit(self, self.empty:get_barrier(state.index), peer_mask(self))
 end
 
---- Makes stages of tensor memory that MMAs fill and threads read. The thread
--- that issues the MMAs is the producer. Its producer_commit commits the MMAs,
--- so that the stage becomes full when they have ended. Threads of both CTAs of
--- a pair read the stages; consumer_group counts all of these threads.
+--- Makes stages of tensor memory that MMAs fill and threads read. The producer
+-- is the thread that issues the MMAs. Its producer_commit commits the MMAs, so
+-- that the stage becomes full when they have ended. Threads of both CTAs of a
+-- pair read the stages; consumer_group counts all of these threads.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, cta_layout_vmnk: cute.Layout?,
 -- barrier_storage: table?, defer_sync: boolean?, maker: cute.Value?}
@@ -518,7 +518,7 @@ function UmmaAsync:producer_tail(state)
 end
 
 --- Makes stages that threads fill and that tcgen05.mma reads, such as an
--- operand in tensor memory. The thread that issues the MMAs is the consumer.
+-- operand in tensor memory. The consumer is the thread that issues the MMAs.
 -- Threads of both CTAs of a pair fill a stage; producer_group counts all of
 -- these threads.
 ---@param opts table {num_stages: integer, producer_group: table,
@@ -538,8 +538,8 @@ function AsyncUmma:producer_commit(state)
   end)
 end
 
---- Waits until the stage is full. token: the result of consumer_try_wait, or
--- nil.
+--- Waits until the stage is full. `token` is the result of consumer_try_wait,
+-- or nil.
 function AsyncUmma:consumer_wait(state, token)
   check_state(self, "consumer_wait", state, "consumer")
   arch.range("consumer_wait", wait_unless, token, self.full, state,
@@ -559,10 +559,11 @@ end
 local Clc = {}
 Clc.__index = Clc
 
---- Makes stages for responses to arch.issue_clc_query. The producer is one
--- thread of the cluster's first block. A response arrives in every block of the
--- cluster. consumer_group describes the readers in one block. All readers,
--- including the producer if it reads the responses, count as consumers.
+--- Makes stages for responses to arch.issue_clc_query (cluster launch control).
+-- The producer is one thread of the cluster's first block. A response arrives
+-- in every block of the cluster. consumer_group describes the readers in one
+-- block. All readers count as consumers, including the producer if it reads the
+-- responses.
 ---@param opts table {num_stages: integer, producer_group: table,
 -- consumer_group: table, tx_count: integer?, cluster_shape_mn: integer[]?,
 -- cta_layout_vmnk: cute.Layout?, barrier_storage: table?, defer_sync: boolean?,
@@ -591,7 +592,7 @@ function stages.PipelineClcFetchAsync(opts)
 end
 
 --- Waits until all blocks have read the stage. Then makes the mbarrier of each
--- block expect a response.
+-- block expect the bytes of a response.
 function Clc:producer_acquire(state, token)
   check_state(self, "producer_acquire", state, "producer")
   arch.range("producer_acquire", wait_unless, token, self.empty, state,
@@ -609,8 +610,8 @@ Clc.producer_try_acquire = Tma.producer_try_acquire
 Clc.producer_commit = Tma.producer_commit
 Clc.producer_tail = Tma.producer_tail
 
---- Marks the stage as read. The reader's loads must be complete before the
--- async proxy writes a later response to the stage.
+--- Marks the stage as read. A fence first completes the reader's loads, before
+-- the async proxy writes a later response to the stage.
 function Clc:consumer_release(state)
   check_state(self, "consumer_release", state, "consumer")
   arch.fence_view_async_shared()
@@ -627,9 +628,9 @@ end
 local TmaStore = {}
 TmaStore.__index = TmaStore
 
---- Makes num_stages buffers of shared memory that one thread, always the same,
--- stores by TMA. Only that thread waits for its stores. Other threads must
--- synchronize with it at a barrier before they reuse a buffer.
+--- Makes num_stages buffers of shared memory, which a single thread stores by
+-- TMA. Only this thread waits for its stores. Other threads must synchronize
+-- with it at a barrier before they reuse a buffer.
 ---@param opts {num_stages: integer}
 function stages.PipelineTmaStore(opts)
   local n = count_of("PipelineTmaStore", opts, 1)
@@ -637,17 +638,19 @@ function stages.PipelineTmaStore(opts)
                       TmaStore)
 end
 
---- Waits until the oldest buffer has been read, so that it can be filled again.
+--- Waits until the TMA store of the oldest buffer has read the buffer, which
+-- can then be filled again.
 function TmaStore:producer_acquire() self.fence:wait() end
 
---- Ends the group that contains the stores since the last commit. These stores
--- read this buffer.
+--- Ends the group that contains the TMA stores since the last commit. These
+-- stores read this buffer.
 function TmaStore:producer_commit() self.fence:arrive() end
 
---- Waits until all buffers have been read, before shared memory is released.
+--- Waits until the TMA stores have read all buffers, before shared memory is
+-- released.
 function TmaStore:producer_tail() self.fence:tail() end
 
---- Does nothing: the buffers' only readers are the copies by TMA.
+--- Does nothing: only TMA reads the buffers.
 function TmaStore:consumer_wait() end  -- luacheck: ignore self
 function TmaStore:consumer_release() end  -- luacheck: ignore self
 
@@ -658,11 +661,11 @@ function TmaStore:consumer_release() end  -- luacheck: ignore self
 local Order = {}
 Order.__index = Order
 
---- Makes an object that lets `length` groups of threads execute one after
--- another. Group 0 executes `depth` steps, then group 1 does, and so on; after
--- the last group, group 0 continues. Each group makes one such object, with the
--- same storage but its own group_id (which may be traced). producer_group
--- counts the threads that arrive when a group has finished a step.
+--- Makes an object that lets `length` groups of threads take turns. Group 0
+-- executes `depth` steps, then group 1 does, and so on; after the last group,
+-- group 0 continues. Each group makes one such object, with the same storage
+-- but its own group_id (which may be traced). producer_group counts the threads
+-- that arrive when a group has finished a step.
 ---@param opts table {depth: integer, length: integer, group_id: any,
 -- producer_group: table, barrier_storage: table?, defer_sync: boolean?,
 -- maker: cute.Value?}
@@ -690,14 +693,14 @@ function stages.PipelineOrder(opts)
 end
 
 -- Returns the index of the mbarrier of group `id` for the current stage of
--- `state`, or of the object's own state if `state` is absent.
+-- `state`. If `state` is absent, uses the object's own state.
 local function place(o, id, state)
   return (state or o.state).index * o.length + id
 end
 
---- Returns the mbarrier on which group `group_id` waits for its turn.
+--- Returns the mbarrier on which group `group_id` waits before its step.
 ---@param group_id any
----@param state? table this group's own when absent
+---@param state? table if absent, this group's own state
 function Order:get_barrier_for_current_stage_idx(group_id, state)
   return self.array:get_barrier(place(self, group_id, state))
 end
@@ -711,7 +714,7 @@ end
 
 --- Lets the next group execute its step, and advances to this group's next
 -- step.
----@param state? table the state that advances; when absent, the group's own
+---@param state? table the state to advance; if absent, this group's own state
 function Order:arrive(state)
   local id, last = self.group_id, self.length - 1
   local after
@@ -731,8 +734,8 @@ end
 local Handle = {}
 Handle.__index = Handle
 
--- Makes a handle of an acquired stage. It has the stage's index and count and,
--- for a producer, its mbarrier.
+-- Makes a handle of an acquired stage. The handle has the stage's index and
+-- count and, for a producer, the stage's mbarrier.
 local function handle(pipe, state, barrier)
   return setmetatable({pipe = pipe, state = state, index = state.index,
                        count = state.count, barrier = barrier}, Handle)
@@ -750,8 +753,8 @@ Producer.__index = Producer
 local Consumer = {}
 Consumer.__index = Consumer
 
---- Makes a producer of a pipeline's stages, starting at `state`, or at the
--- first stage when absent.
+--- Makes a producer of a pipeline's stages. It starts at `state` or, if absent,
+-- at the first stage.
 ---@param pipeline table
 ---@param state? table from make_pipeline_state
 function stages.PipelineProducer(pipeline, state)
@@ -760,8 +763,8 @@ function stages.PipelineProducer(pipeline, state)
                       Producer)
 end
 
---- Makes a consumer of a pipeline's stages, starting at `state`, or at the
--- first stage when absent.
+--- Makes a consumer of a pipeline's stages. It starts at `state` or, if absent,
+-- at the first stage.
 ---@param pipeline table
 ---@param state? table from make_pipeline_state
 function stages.PipelineConsumer(pipeline, state)
@@ -770,9 +773,9 @@ function stages.PipelineConsumer(pipeline, state)
                       Consumer)
 end
 
---- Makes a PipelineProducer, which fills stages, with a state of its own.
+--- Makes a PipelineProducer, which fills stages, with its own state.
 function Async:make_producer() return stages.PipelineProducer(self) end
---- Makes a PipelineConsumer, which reads stages, with a state of its own.
+--- Makes a PipelineConsumer, which reads stages, with its own state.
 function Async:make_consumer() return stages.PipelineConsumer(self) end
 --- Makes both a PipelineProducer and a PipelineConsumer.
 function Async:make_participants()
@@ -786,14 +789,14 @@ function Producer:current_handle()
                 self.pipe:producer_get_barrier(self.state))
 end
 
---- Waits until the next stage is empty; returns its handle.
+--- Waits until the next stage is empty, and returns its handle.
 ---@param token? any from try_acquire
 function Producer:acquire(token)
   self.pipe:producer_acquire(self.state, token)
   return self:current_handle()
 end
 
---- Waits until the next stage is empty and advances past it; returns its
+--- Waits until the next stage is empty, advances past it, and returns its
 -- handle.
 ---@param token? any from try_acquire
 function Producer:acquire_and_advance(token)
@@ -823,7 +826,7 @@ function Producer:tail() self.pipe:producer_tail(self.state) end
 function Producer:clone()
   return stages.PipelineProducer(self.pipe, self.state:clone())
 end
---- Restarts the count at 0; the stage is unchanged.
+--- Resets the state's count to 0, but not its stage.
 function Producer:reset() self.state:reset_count() end
 
 --- Returns a handle of the current, full stage, with index, count and
@@ -832,14 +835,15 @@ function Consumer:current_handle()
   return handle(self.pipe, self.state:clone())
 end
 
---- Waits until the next stage is full; returns its handle.
+--- Waits until the next stage is full, and returns its handle.
 ---@param token? any from try_wait
 function Consumer:wait(token)
   self.pipe:consumer_wait(self.state, token)
   return self:current_handle()
 end
 
---- Waits until the next stage is full and advances past it; returns its handle.
+--- Waits until the next stage is full, advances past it, and returns its
+-- handle.
 ---@param token? any from try_wait
 function Consumer:wait_and_advance(token)
   local h = self:wait(token)
@@ -922,8 +926,8 @@ sign.class("PipelineConsumer", Consumer, [[
   clone() reset() current_handle()
 ]])
 
--- Defines the Python DSL's way to make pipelines: PipelineAsync.create
--- {num_stages = 3, ...}.
+-- Defines `create`, the Python DSL's way to make pipelines:
+-- PipelineAsync.create {num_stages = 3, ...}.
 for name, make_one in pairs(stages) do
   if name:find "^Pipeline" then sign.with(make_one, {create = make_one}) end
 end

@@ -1,8 +1,8 @@
 --- The states of cute.pipeline. A state holds the current stage of a ring, and
--- the number of the current round.
+-- the parity of the current round.
 --
--- A state is a table of three numbers. A device loop carries them, as it does
--- all fields that its body changes.
+-- A state is a table of numbers. A traced loop carries them from one iteration
+-- to the next, like all fields that its body changes.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -14,9 +14,9 @@ states.PipelineUserType = {Producer = "producer", Consumer = "consumer"}
 local State = {}
 State.__index = State
 
---- Makes a position in the circular buffer. index: the number of the stage.
--- phase: the parity of the round, for which mbarriers wait. count: the number
--- of stages passed.
+--- Makes a position in a ring of stages. `index` is the number of the stage.
+-- `phase` is the parity of the round, for which mbarriers wait. `count` is the
+-- number of stages passed.
 ---@param stages integer
 ---@param count? any
 ---@param index? any
@@ -30,8 +30,8 @@ function states.PipelineState(stages, count, index, phase)
                        index = index or 0, phase = phase or 0}, State)
 end
 
---- Makes the initial state. A producer begins with empty stages and must not
--- wait in its first round; its phase is therefore 1.
+--- Makes the initial state of a producer or consumer. A producer's phase is 1,
+-- because it begins with empty stages and must not wait in its first round.
 ---@param type "producer"|"consumer" from PipelineUserType
 ---@param stages integer
 function states.make_pipeline_state(type, stages)
@@ -91,7 +91,7 @@ end
 --- Moves back to the previous stage.
 function State:reverse() step(self, -1) end
 
---- Restarts the count at 0; stage and phase are unchanged.
+--- Resets the count to 0, but not the stage and the phase.
 function State:reset_count() self.count = 0 end
 
 function State:__tostring()

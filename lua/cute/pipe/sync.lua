@@ -18,8 +18,8 @@ local function lacks(object, what, why)
     getmetatable(object).__name or "SyncObject", what, why or ""))
 end
 
---- Records one arrival of this thread or, if the agent is a warp (see Agent),
--- of its warp.
+--- Records one arrival of this thread. If the agent is a warp (see Agent),
+-- records one arrival of this thread's warp.
 function SyncObject:arrive() lacks(self, "arrive()") end
 
 --- Waits until all participants have arrived.
@@ -32,7 +32,8 @@ function SyncObject:arrive_and_wait(...)
   self:wait(...)
 end
 
---- Arrives, and removes this participant from the count of later phases.
+--- Arrives, and removes this participant from the arrival count of later
+-- phases.
 function SyncObject:arrive_and_drop()
   lacks(self, "arrive_and_drop()", ": all counted threads must arrive each "
     .. "time")
@@ -42,7 +43,8 @@ end
 -- number, or nil.
 function SyncObject:get_barrier() end  -- luacheck: ignore self
 
---- Returns the largest number of stages, or nothing if there is no limit.
+--- Returns the largest possible number of stages, or nothing if there is no
+-- limit.
 function SyncObject:max() end  -- luacheck: ignore self
 
 -- Gives a class the methods of SyncObject that it does not define.
@@ -60,8 +62,8 @@ end
 local Barrier = {}
 Barrier.__index = Barrier
 
---- Makes a named barrier with number `barrier_id` (1 to 15, or traced) for
--- `num_threads` threads.
+--- Makes a named barrier with number `barrier_id` (0 to 15, or traced) for
+-- `num_threads` threads. Number 0 is the barrier of arch.sync_threads.
 ---@param opts {barrier_id: integer|cute.Value, num_threads: integer}
 function sync.NamedBarrier(opts)
   local id, n = opts.barrier_id, opts.num_threads
@@ -89,15 +91,15 @@ function Barrier:arrive_and_wait()
 end
 Barrier.sync = Barrier.arrive_and_wait
 
---- Arrives at the named barrier like arrive, but allows the lanes of a warp to
--- arrive one by one.
+--- Arrives at the named barrier without waiting, like `arrive`. The lanes of a
+-- warp may arrive one by one.
 function Barrier:arrive_unaligned()
   arch.barrier_arrive(self.barrier_id, self.num_threads, {aligned = false})
 end
 
---- Arrives and waits like arrive_and_wait, but allows the lanes of a warp to
--- arrive one by one. (It arrives, too, because the PTX instruction barrier.sync
--- does both.)
+--- Arrives and waits, like arrive_and_wait. The lanes of a warp may arrive one
+-- by one. (The name says only "wait", but the PTX instruction barrier.sync does
+-- both.)
 function Barrier:wait_unaligned()
   arch.barrier(self.barrier_id, self.num_threads, {aligned = false})
 end
@@ -126,15 +128,16 @@ function sync.arrive_and_wait(barrier_id, num_threads)
   arch.barrier(barrier_id, num_threads)
 end
 
---- Arrives like arrive, but the lanes of a warp may arrive one by one.
+--- Arrives at a named barrier, like `arrive`. The lanes of a warp may arrive
+-- one by one.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.arrive_unaligned(barrier_id, num_threads)
   arch.barrier_arrive(barrier_id, num_threads, {aligned = false})
 end
 
---- Arrives and waits like arrive_and_wait, but the lanes of a warp may arrive
--- one by one.
+--- Arrives at a named barrier and waits, like arrive_and_wait. The lanes of a
+-- warp may arrive one by one.
 ---@param barrier_id integer|cute.Value
 ---@param num_threads integer
 function sync.wait_unaligned(barrier_id, num_threads)
@@ -142,7 +145,7 @@ function sync.wait_unaligned(barrier_id, num_threads)
 end
 
 --- Synchronizes the whole block.
----@param barrier_id? integer|cute.Value 0 when absent
+---@param barrier_id? integer|cute.Value 0 if absent
 function sync.sync(barrier_id) arch.barrier(barrier_id or 0) end
 
 --- Raises [bad-argument]: a named barrier needs arrive_and_wait, which arrives
@@ -153,9 +156,9 @@ function sync.wait() setmetatable({barrier_id = 0}, Barrier):wait() end
 -- Agents and groups
 ---------------------------------------------------------------------------
 
---- The kinds of agents: for Thread, each thread arrives at a barrier; for Warp,
--- one lane arrives for its warp. ThreadBlock and ThreadBlockCluster are scopes
--- of agent_sync.
+--- The kinds of participants. With Thread, each thread arrives at a barrier;
+-- with Warp, one lane arrives for its warp. ThreadBlock and ThreadBlockCluster
+-- are scopes of agent_sync.
 sync.Agent = {Thread = "thread", Warp = "warp", ThreadBlock = "block",
               ThreadBlockCluster = "cluster"}
 
@@ -165,8 +168,8 @@ Group.__index = Group
 --- Makes a group of `size` threads or warps of a block that work together. A
 -- barrier of the group counts `size` arrivals.
 ---@param agent "thread"|"warp" from pipeline.Agent
----@param size? integer 1 when absent
----@param alignment? integer ignored: groups may begin anywhere
+---@param size? integer 1 if absent
+---@param alignment? integer ignored: groups may begin at any thread
 function sync.CooperativeGroup(agent, size, alignment)  -- luacheck: ignore
   size = size or 1
   if agent ~= "thread" and agent ~= "warp" then
@@ -190,8 +193,9 @@ local function first_thread()
   return x:eq(0) & y:eq(0) & z:eq(0)
 end
 
--- Reports whether a cluster has several blocks. `cluster` is true, or the
--- cluster's shape {m, n}, its layout (V,M,N,K), or the name of an agent.
+-- Reports whether `cluster` means a cluster of several blocks. `cluster` is a
+-- boolean, the cluster's shape {m, n}, its layout (V,M,N,K), or the name of an
+-- agent.
 local function clustered(cluster)
   if type(cluster) == "boolean" or cluster == nil then return cluster end
   if cluster == "cluster" or cluster == "block" then
@@ -204,13 +208,13 @@ local function clustered(cluster)
   return core.size(cluster) > 1
 end
 
---- Begins a synchronization of the block or cluster. It must come after the
--- initialization of mbarriers and before their use. In a cluster, it makes the
--- mbarriers visible to the other blocks.
+--- Begins a synchronization of the block or cluster. Call it after the
+-- mbarriers are initialized and before they are used. In a cluster, it makes
+-- the mbarriers visible to the other blocks.
 ---@param cluster? boolean|integer[]|cute.Layout whether there is a cluster, or
 -- its shape
----@param is_relaxed? boolean true: the arrival orders no memory accesses; only
--- mbarrier_init_fence makes the mbarriers visible
+---@param is_relaxed? boolean if true, the arrival orders no memory accesses;
+-- only mbarrier_init_fence makes the mbarriers visible
 function sync.pipeline_init_arrive(cluster, is_relaxed)
   if not clustered(cluster) then return end
   if is_relaxed then arch.cluster_arrive_relaxed()
@@ -241,15 +245,15 @@ end
 local Array = {}
 Array.__index = Array
 
---- The memory layouts of a pipeline's mbarriers: V0, consecutive mbarriers of 8
--- bytes, is the only one.
+--- The memory layouts of a pipeline's mbarriers. The only one is V0:
+-- consecutive mbarriers of 8 bytes.
 sync.MbarrierLayout = {V0 = "v0"}
 
 --- Allocates shared memory for the mbarriers of a pipeline. Returns a pointer
 -- to num_stages * multiplier i64. A pipeline without the option barrier_storage
 -- allocates the same amount itself.
 ---@param num_stages integer
----@param multiplier? integer mbarriers for each stage; 2 (full and empty) when
+---@param multiplier? integer mbarriers for each stage; 2 (full and empty) if
 -- absent
 ---@return table pointer
 function sync.alloc_reserved_mbarrier(num_stages, multiplier)
@@ -271,7 +275,8 @@ end
 ---@param opts table {num_stages: integer, arrivals: integer, storage: table?,
 -- maker: cute.Value?}
 -- storage: a pointer to num_stages i64 of shared memory; maker: true on the
--- thread that initializes them; the block's first thread when absent
+-- thread that initializes the mbarriers; if absent, this is the block's first
+-- thread
 function sync.MbarrierArray(opts)
   local n = opts.num_stages
   local storage = opts.storage or sync.alloc_reserved_mbarrier(n, 1)
@@ -290,12 +295,12 @@ end
 ---@param index integer|cute.Value
 function Array:get_barrier(index) return self.storage + index end
 
--- Returns the options with which arrivals and waits have this scope, or nil for
--- the plain form.
+-- Returns the options with which arrivals and waits have a scope, or nil
+-- without a scope.
 local function hints(scope) return scope and {scope = scope} end
 
 --- Arrives at the mbarrier of a stage or, with a rank, at the same mbarrier in
--- another block of the cluster. scope: see arch.mbarrier_arrive.
+-- another block of the cluster. For `scope` see arch.mbarrier_arrive.
 ---@param index integer|cute.Value
 ---@param rank? integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -304,15 +309,16 @@ function Array:arrive(index, rank, scope)
 end
 Array.arrive_mbarrier = Array.arrive
 
---- Arrives and increases the number of expected bytes by `bytes`.
+--- Arrives at the mbarrier of a stage, and increases its number of expected
+-- bytes by `bytes`.
 ---@param index integer|cute.Value
 ---@param bytes integer|cute.Value
 function Array:arrive_and_expect_tx(index, bytes)
   arch.mbarrier_arrive_and_expect_tx(self.storage + index, bytes)
 end
 
---- Arrives and expects bytes, like arrive_and_expect_tx, in another block of
--- the cluster.
+--- Arrives and expects bytes, like arrive_and_expect_tx, at the mbarrier in
+-- block `rank` of the cluster.
 ---@param index integer|cute.Value
 ---@param bytes integer|cute.Value
 ---@param rank? integer|cute.Value
@@ -327,7 +333,7 @@ function Array:arrive_cp_async_mbarrier(index)
   arch.cp_async_mbarrier_arrive_noinc(self.storage + index)
 end
 
---- Waits until the phase with this parity is complete.
+--- Waits until the mbarrier's phase with this parity is complete.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 ---@param scope? "cta"|"cluster"
@@ -351,8 +357,8 @@ function Array:test_wait(index, phase)
   return arch.mbarrier_test_wait(self.storage + index, phase)
 end
 
---- Arrives in this block and waits until the phase with this parity is
--- complete.
+--- Arrives at the mbarrier in this block, and waits until the phase with this
+-- parity is complete.
 ---@param index integer|cute.Value
 ---@param phase integer|cute.Value
 function Array:arrive_and_wait(index, phase)

@@ -19,9 +19,9 @@ local backward = {}
 
 local refuse = tensor_op.failing "ops.attention_backward"
 
--- Returns the kernels for Hopper, or nil and the reason why they do not fit. q:
--- the problem (see problem.of). extra: the Extra from captured.gradients, or
--- nil.
+-- Returns the kernels for Hopper, or nil and the reason why they do not fit.
+-- `q` is the problem (problem.of). `extra` is the result of captured.gradients,
+-- or nil.
 local function hopper_kernels(call, device, q, o, extra)
   if extra then
     return nil, "it does not compute gradients of captured tensors"
@@ -42,10 +42,10 @@ local function hopper_kernels(call, device, q, o, extra)
   return k
 end
 
--- Sets the steps of plan p to the launches of Hopper's kernels k. Returns a
--- function (work) that returns a tensor of each row's sum of O dO, in the
--- memory `work` that the launches share. For concatenated sequences, also
--- returns the number of rows of a tile (padding in
+-- Sets the steps (launches) of plan p to the kernels k for Hopper. Returns a
+-- function of `work`, the memory that the launches share. The function returns
+-- the tensor in `work` with each row's sum of O dO. For concatenated sequences,
+-- also returns the number of rows of a tile (padding in
 -- kernels/attention_bwd_sm90/sequences.lua).
 local function hopper_steps(call, p, k, q, scale)
   local sizes, place = k.sizes(q.S, q.H, q.B), {}
@@ -78,10 +78,10 @@ local function hopper_steps(call, p, k, q, scale)
   end, q.ragged and k.options.tile[1] or nil
 end
 
--- Sets the steps of plan p to the launches of the kernels for all devices.
--- extra: the Extra from captured.gradients, or nil. Returns a function (work)
--- that returns a tensor of each row's sum of O dO, in the memory `work` that
--- the launches share.
+-- Sets the steps (launches) of plan p to the kernels for all devices. `extra`
+-- is the result of captured.gradients, or nil. Returns a function of `work`,
+-- the memory that the launches share. The function returns the tensor in `work`
+-- with each row's sum of O dO.
 local function general_steps(call, p, q, scale, o, extra)
   local rows = problem.rows_shape(q)
   local function delta(work) return problem.view(work, 0, rows) end
@@ -107,9 +107,9 @@ local function general_steps(call, p, q, scale, o, extra)
   return delta
 end
 
--- The types of the options of ops.attention_backward. deterministic: whether
--- the order of sums is fixed. gradients: the text of captured.positions.
--- listed: the extents of a block of the mask.
+-- The types of the options of ops.attention_backward. `deterministic` selects a
+-- fixed order of sums. `gradients` is the text of captured.positions. `listed`
+-- has the extents of a block of the mask.
 local OPTIONS = {deterministic = "boolean", gradients = "string",
                  listed = "table"}
 for name, kind in pairs(problem.OPTIONS) do OPTIONS[name] = kind end
@@ -171,8 +171,8 @@ local back, planned = problem.operation("ops.attention_backward", {
     return p
   end})
 
--- Returns the options of a call. The option block_mask is replaced by its
--- contents (block_mask.options), and gradients by a text (captured.positions).
+-- Returns the options of a call. Replaces the option block_mask by its contents
+-- (block_mask.options), and the option gradients by text (captured.positions).
 local function options_of(o, Q, K)
   o = block_mask.options(refuse, o, Q, K)
   if o and o.bits then
@@ -188,9 +188,9 @@ local function options_of(o, Q, K)
 end
 
 --- Returns dQ, dK and dV, then the gradients of the tensors that the option
--- `gradients` lists. Takes the options of ops.attention, too. The order of sums
--- is fixed unless `deterministic` is false. docs/ops.md says how gradients of
--- captured tensors are summed.
+-- `gradients` lists. Also accepts the options of ops.attention. The order of
+-- sums is fixed unless `deterministic` is false. docs/ops.md describes how
+-- gradients of captured tensors are summed.
 ---@param dO any like O
 ---@param Q any
 ---@param K any
@@ -207,8 +207,8 @@ function backward.attention_backward(dO, Q, K, V, O, LSE, o)
 end
 
 --- Takes the arguments of ops.attention_backward, and launches nothing. Returns
--- a table that says which kernels it would use, like the result of
--- ops.explain_attention.
+-- a table that describes the kernels that ops.attention_backward would use,
+-- like the result of ops.explain_attention.
 ---@param dO any
 ---@param Q any
 ---@param K any

@@ -1,5 +1,5 @@
---- ops.block_mask: the blocks of scores that a mask does not hide. See
--- kernels/block_mask.lua.
+--- ops.block_mask: finds the blocks of the score matrix in which a mask leaves
+-- at least one score visible. See kernels/block_mask.lua.
 local by_keys = require "kernels.block_mask_rows"
 local core = require "cute.core"
 local cute = require "cute"
@@ -16,8 +16,8 @@ local block_mask = {}
 
 local WHAT = "ops.block_mask"
 
--- The number of rows of a block must be a multiple of ROWS, its number of keys
--- a multiple of KEYS. Both numbers must be at most MOST.
+-- The number of rows of a block must be a multiple of ROWS, and its number of
+-- keys a multiple of KEYS. Neither number may exceed MOST.
 local ROWS, KEYS, MOST = 128, 64, 1024
 
 local refuse = tensor_op.failing(WHAT)
@@ -55,8 +55,8 @@ local function block_of(o)
   return block
 end
 
---- Returns the blocks of scores that a mask does not hide, for the option
--- `block_mask` of ops.attention. It evaluates the mask for all scores.
+--- Returns the blocks of scores that a mask does not hide completely, for the
+-- option `block_mask` of ops.attention. Evaluates the mask for all scores.
 ---@param mask_mod function see ops.attention
 ---@param shape integer[] {B, H, S, T}: sequences, heads, rows and keys. With B
 -- = 1, all sequences share the blocks; with H = 1, all heads do
@@ -103,9 +103,9 @@ function BlockMask.__tostring(m)
     table.concat(m.shape, ","), m.block[1], m.block[2])
 end
 
---- Returns the options o of a call with `block_mask` replaced by three options:
--- mask_mod, the tensor `blocks`, and `listed`, the size of a block. Q and K are
--- the operands, which are not checked yet.
+--- Returns a copy of a call's options o in which three options replace
+-- `block_mask`: mask_mod, the tensor `blocks`, and `listed`, the size of a
+-- block. Q and K are the operands, which are not checked yet.
 ---@param raise function from tensor_op.failing
 function block_mask.options(raise, o, Q, K)
   if o == nil then return nil end
@@ -139,8 +139,9 @@ function block_mask.options(raise, o, Q, K)
   return new
 end
 
---- Returns the lists or the bits of a block mask as a view for B sequences and
--- H heads, which may share them.
+--- Returns a view of t, a tensor of the block mask, for B sequences and H
+-- heads. If t has one entry for all sequences or heads, the view repeats this
+-- entry.
 function block_mask.view(t, B, H)
   local l = t.layout
   local shape, stride = {B, H}, {l.shape[1] > 1 and l.stride[1] or 0,
@@ -149,12 +150,12 @@ function block_mask.view(t, B, H)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
---- Adds the step to plan p that lists tiles of rows for each tile of keys
--- (kernels/block_mask_rows.lua), for a call with a block mask. Returns a
--- function (now, work), where `now` is a call and `work` the memory that its
--- launches share. That function returns a table: blocks, the lists of blocks of
--- the call; lists and before, the two new lists in `work`. q: the problem.
--- tile: {rows, keys}
+--- For a call with a block mask, adds a step (launch) to plan p. The step lists
+-- the tiles of rows for each tile of keys (kernels/block_mask_rows.lua). `q` is
+-- the problem, `tile` is {rows, keys}. Returns a function (now, work), where
+-- `now` is a call, and `work` the memory that the call's launches share. That
+-- function returns a table: `blocks` has the block lists of the call; `lists`
+-- and `before` are the two new lists in `work`.
 ---@return function
 function block_mask.by_keys(call, p, q, tile)
   local shape = modes.extents(call.blocks.layout)

@@ -1,5 +1,6 @@
---- The gradients of sinks, and of tensors that score_mod captures: the option
--- `gradients` of ops.attention_backward. See kernels/score_gradients.lua.
+--- The gradients of sinks and of tensors that score_mod captures, for the
+-- option `gradients` of ops.attention_backward. See
+-- kernels/score_gradients.lua.
 local calls = require "cute.ops.calls"
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
@@ -13,7 +14,7 @@ local tiles = require "cute.tiles"
 local captured = {}
 
 -- Reports whether the captured value v is the tensor of the option `bias`, or
--- the view of that tensor which scores.traced_of made. A tensor and its view
+-- the view of this tensor that scores.traced_of made. A tensor and its view
 -- begin at the same element of the same buffer.
 local function is_bias(v, bias)
   if bias == nil or core.typename(v) ~= "tensor" then return false end
@@ -22,8 +23,8 @@ local function is_bias(v, bias)
   return rawequal(x[1], y[1]) and x[2] == y[2]
 end
 
--- Returns the index of tensor t in `values`, the captured values. t is entry i
--- of the option `gradients`.
+-- Returns the index of tensor t in `values`, the captured values. Error
+-- messages call t entry i of the option `gradients`.
 local function position(refuse, o, values, t, i)
   local found
   for n, v in ipairs(values) do
@@ -39,9 +40,9 @@ local function position(refuse, o, values, t, i)
     .. "alibi_slopes or bias, nor captured by score_mod", i, t.layout)
 end
 
---- Returns the option `gradients`, a list of tensors, as text: the tensors'
--- positions among the values that f captures, or 0 for the tensor `sinks`. f:
--- from scores.traced_of.
+--- Returns the option `gradients`, a list of tensors, as text. The text has
+-- each tensor's position among the values that f captures, or 0 for the tensor
+-- `sinks`. `f` is the function from scores.traced_of.
 function captured.positions(refuse, o, f)
   if type(o.gradients) ~= "table" then
     refuse("gradients is %s; a list of tensors is needed",
@@ -79,8 +80,8 @@ function captured.tensors(call)
   return list
 end
 
---- Adds the step that computes the gradient of sinks, result i, to plan p.
--- delta(work) returns each row's sum of O dO. padding: see
+--- Adds a step (launch) to plan p that computes the gradient of sinks, which is
+-- result i. `delta(work)` returns each row's sum of O dO. For `padding` see
 -- score_gradients.sinks.
 function captured.sinks(p, q, i, delta, padding)
   local k = score_gradients.sinks(padding)
@@ -91,15 +92,15 @@ function captured.sinks(p, q, i, delta, padding)
     end}
 end
 
---- Adds steps to plan p that set the requested gradients, results 4 and later,
--- to zeros.
+--- Adds steps (launches) to plan p that set the requested gradients, which are
+-- results 4 and later, to zeros.
 function captured.nothing(call, p)
   for i = 4, #p.results do problem.fill_result(call, p, i, 0) end
 end
 
 -- Raises an error if score_mod reads no element of a tensor of `list`. Also
--- raises one if the call requests a fixed order of sums, but score_mod has
--- reads whose gradients are added atomically.
+-- raises an error if the call has `deterministic`, but gradients of some reads
+-- of score_mod are added atomically.
 local function check_reads(call, kinds, list)
   for i, x in ipairs(list) do
     local reads = 0
@@ -120,14 +121,14 @@ local function check_reads(call, kinds, list)
   end
 end
 
--- The class of objects that add steps to a plan, before and after the kernels
--- of kernels/attention_bwd.lua. Together they compute the gradients of captured
--- tensors.
+-- The class of objects that add launches to a plan, before and after the
+-- kernels of kernels/attention_bwd.lua. These launches and kernels together
+-- compute the gradients of captured tensors.
 local Extra = {}
 Extra.__index = Extra
 
---- Adds the step to plan p that sets the memory of the sums to 0. rows: the
--- number of rows in a tile of the kernels.
+--- Adds a step (launch) to plan p that sets the memory of the sums to 0. `rows`
+-- is the number of rows in a tile of the kernels.
 function Extra:begin(p, rows)
   local first, q = p.floats, self.q
   for _, x in ipairs(self.list) do
@@ -144,9 +145,9 @@ function Extra:begin(p, rows)
     end}
 end
 
---- Sets the fields `parts` and `sums` of table m to views of the memory `work`.
--- The kernels of kernels/attention_bwd.lua get m as their argument `more`.
--- Returns m; if m is nil, returns a new table.
+--- Sets the fields `parts` (partial sums) and `sums` of table m to views of the
+-- memory `work`. The kernels of kernels/attention_bwd.lua receive m as their
+-- argument `more`. Returns m, or a new table if m is nil.
 function Extra:memory(work, m)
   m = m or {}
   m.parts, m.sums = cute.make_tensor(work.iterator + self.parts_at,
@@ -157,7 +158,8 @@ function Extra:memory(work, m)
   return m
 end
 
--- Returns the step that adds the partial sums of the gradient of tensor i.
+-- Returns a step (launch) that adds the partial sums of the gradient of tensor
+-- i.
 local function adding(self, i)
   local o, q = self.options, self.q
   local k = score_gradients.adding({modify = self.modify, kinds = o.kinds,
@@ -169,9 +171,10 @@ local function adding(self, i)
     end}
 end
 
--- Returns the step that converts the f32 sums x of a gradient to a result, for
--- options o. The step uses only the layout and type of `to` (the result) and of
--- `work` (the memory that the launches share).
+-- Returns a step (launch) that converts the f32 sums of a gradient to its
+-- result `to`. `x` describes the sums, which are in `work`, the memory that the
+-- launches share. The step depends only on the layouts and types of `to` and
+-- `work`.
 local function converting(x, to, work, o)
   local function sums(memory)
     return cute.make_tensor(memory.iterator + x.from, x.layout)
@@ -185,7 +188,8 @@ local function converting(x, to, work, o)
   return step
 end
 
---- Adds the steps after the kernels to plan p. call: the call that is planned.
+--- Adds the steps (launches) that run after the kernels to plan p. `call` is
+-- the call that is planned.
 function Extra:finish(p, call)
   local work = calls.work(p.place, p.floats)
   for i, x in ipairs(self.list) do
@@ -201,7 +205,7 @@ end
 
 --- Traces the functions of a call (scores.trace_functions). If the call
 -- requests gradients of captured tensors, returns an Extra: an object with the
--- methods begin, memory and finish. Its field `options` has the value for the
+-- methods begin, memory and finish. Its field `options` is the value for the
 -- option `gradients` of kernels/attention_bwd.lua.
 function captured.gradients(call, p, q, o)
   local list, at = {}, {}

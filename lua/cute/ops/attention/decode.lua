@@ -1,5 +1,5 @@
---- ops.attention_decode: the newest rows of each sequence, and a cache of keys
--- that may consist of pages. See kernels/attention_decode.lua.
+--- ops.attention_decode: attention of the newest rows of each sequence to a
+-- cache of keys, which may consist of pages. See kernels/attention_decode.lua.
 local core = require "cute.core"
 local cute = require "cute"
 local kernel = require "kernels.attention_decode"
@@ -63,7 +63,7 @@ local function check_cache(call, q)
   return own[2] * q.T
 end
 
--- Checks the option tree, which says which of the new keys each row sees.
+-- Checks the option `tree`, which selects the new keys that each row sees.
 local function check_tree(call, q)
   local t = call.tree
   if not t then return end
@@ -91,7 +91,8 @@ local function check_scales(call, q)
   end
 end
 
--- Checks the options cos and sin, by which the call rotates Q and k.
+-- Checks the options cos and sin: the tables of angles by which the kernel
+-- rotates Q and k.
 local function check_angles(call, q)
   local cos, sin = call.cos, call.sin
   if not cos and not sin then return end
@@ -112,12 +113,12 @@ local function check_angles(call, q)
   end
 end
 
--- The number of elements of a latent head, and the number of those that are
--- also its values.
+-- The number of elements of a latent head, and how many of them, from the
+-- first, are also the head of V.
 local LATENT, VALUE = 576, 512
 
--- Checks the operands of latent heads, for which all heads of Q share one head
--- of K. Returns the problem.
+-- Checks the operands of a call with latent heads, where all heads of Q share
+-- one head of K. Returns the problem.
 local function latent_of(call)
   local Q, K = call.Q, call.K
   local q, k = modes.extents(Q.layout), modes.extents(K.layout)
@@ -149,8 +150,8 @@ local function problem_of(call)
   return problem.of(call, "", "V", call.block_table, cute.e4m3)
 end
 
--- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). n:
--- {blocks, slots}, from k.plan. made.rows: the rows of a slot.
+-- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). `n`
+-- is {blocks, slots}, from k.plan; a slot has `made.rows` rows.
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
     or call.v_scale or call.cos
@@ -171,23 +172,24 @@ local function step_of(call, p, k, n, q, made, scale)
     end}
 end
 
--- The largest number of keys for which one cluster per head of K can be faster
--- than parts of the keys on all multiprocessors. For clusters of 4 and more
--- blocks the limit is FEW_KEYS, unless they read the cache before they wait for
--- the preceding launch (constant = "cache").
+-- A call uses one cluster per head of K only for at most MOST_KEYS keys. With
+-- more keys it is faster to divide the keys among all multiprocessors. For
+-- clusters of 4 and more blocks the limit is FEW_KEYS, except with constant =
+-- "cache", where the clusters read the cache before the preceding launch ends.
 local MOST_KEYS, FEW_KEYS = 32768, 2047
 
--- The shared memory in bytes that a device must allow for a block, if clusters
--- are to be used.
+-- Clusters are used only on devices that allow a block this many bytes of
+-- shared memory.
 local ROOM = 232448
 
--- {number of blocks of a cluster, number of clusters of this size that run at
--- once} on an H100 or H200, which has 132 multiprocessors with one block each.
+-- Pairs {blocks of a cluster, clusters of this size that run at once} on an
+-- H100 or H200, which has 132 multiprocessors. Each multiprocessor runs one
+-- block.
 local AT_ONCE = {{8, 15}, {4, 30}, {2, 66}, {1, 132}}
 
--- Returns a table with the options cluster, tile and stages of the kernel, if
--- clusters compute this call: one cluster for each head of K of a sequence.
--- Otherwise returns an empty table. docs/measured/attention.md has the figures.
+-- Decides whether clusters compute this call, one cluster for each head of K of
+-- a sequence. If so, returns the kernel's options cluster, tile and stages,
+-- otherwise an empty table. docs/measured/attention.md has the figures.
 local function clusters(call, q, keys, device)
   local info, sm = device.info, device.sm
   local sms, heads, rows = info and info.sms or 132, q.B * q.G,
@@ -262,8 +264,8 @@ local step = problem.operation("ops.attention_decode", {
       call:fail("Q has %d heads and K has %d; at most %d heads of Q can share "
         .. "a head of K", q.H, q.G, q.value and 1024 or 64)
     end
-    -- For one tile of 16 rows, mma.sync is fast enough. Devices with wgmma have
-    -- shared memory for larger tiles of keys, which are faster.
+    -- For a single tile of 16 rows, mma.sync is fast enough. Devices with wgmma
+    -- have enough shared memory for larger tiles of keys, which are faster.
     o.wgmma = q.value and q.H * q.S > 16 and p.device.arch == "sm_90a"
     if q.value and core.has(p.device.sm, "wgmma") then o.tile = {16, 64} end
     for name, value in pairs(clusters(call, q, keys, p.device)) do
@@ -297,8 +299,9 @@ end
 
 --- Computes attention of the last S rows of each sequence to all T keys of the
 -- sequence. Returns O and LSE, the logarithm of each row's sum of exponentials.
--- The keys are divided among blocks, so that few sequences keep the GPU busy. A
--- row sees the keys up to its own position; see docs/ops.md.
+-- The keys of one sequence are divided among blocks, so that even few sequences
+-- keep the GPU busy. A row sees the keys up to its own position; see
+-- docs/ops.md.
 ---@param Q any (B,S,H,D)
 ---@param K any (B,T,G,D), or pages (P,page,G,D) with block_table
 ---@param V any like K. For latent heads of 576 elements: nil, or the view of
@@ -309,16 +312,16 @@ end
 -- batch_invariant: boolean?, even: boolean?, constant: string?,
 -- score_mod: function?,
 -- mask_mod: function?, softcap: number?, out: any}
--- lengths: the number of keys of each batch, B of i32 (T when absent).
+-- lengths: the number of keys of each batch, B of i32 (T if absent).
 -- block_table: the pages of each batch's keys, (B,n) of i32. k, v (B,S,G,D):
 -- the last keys and values of each batch, which the call stores in K and V.
 -- tree (S,S) or (B,S,S): which of the last S keys each row sees. k_scale,
 -- v_scale, (1) or (G) of f32: factors of K and V, which may be of e4m3. cos,
 -- sin (P,D/2) of f32: the call rotates Q and k, like ops.rope; the position of
--- a head is the index of its key. even: the batches have about the same number
--- of keys, so that equal parts of the GPU may compute them.
--- constant = "cache": the preceding launch writes none of lengths, block_table,
--- k_scale, v_scale, cos, sin, K and V.
+-- a head is the index of its key. even: promises that the batches have about
+-- the same number of keys, so that each may get an equal part of the GPU.
+-- constant = "cache": promises that the preceding launch writes none of
+-- lengths, block_table, k_scale, v_scale, cos, sin, K and V.
 function decode.attention_decode(Q, K, V, o)
   if core.typename(K) == "tensor" and core.typename(V) == "tensor"
     and cute.rank(K) == 4 and K.shape[4] == LATENT then

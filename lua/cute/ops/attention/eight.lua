@@ -1,4 +1,5 @@
---- Operands of e4m3 for ops.attention: checks and views of their scales.
+--- Operands of e4m3 for ops.attention: checks their scale factors, and makes
+-- views of them.
 local cute = require "cute"
 local modes = require "cute.ops.modes"
 local problem = require "cute.ops.attention.problem"
@@ -8,9 +9,9 @@ local eight = {}
 local BLOCK = 128  -- The number of keys that share an element of a scale.
 local HEADS = {[64] = true, [128] = true, [256] = true}
 
--- Checks the scale `name`. It is one number, a tensor with one number for each
--- of n heads, or, for keys, a tensor with one number for each block of keys of
--- each head. Returns true if the scale has blocks of keys.
+-- Checks the tensor of scale factors `name`. It has one number, or one for each
+-- of n heads; for keys it may have one for each block of keys of each head.
+-- Returns true if blocks of keys have their own factors.
 local function check_scale(call, q, name, n, keys)
   local t = call[name]
   if not t then return false end
@@ -27,8 +28,9 @@ local function check_scale(call, q, name, n, keys)
     blocks and " or (" .. table.concat(blocks, ",") .. ")" or "")
 end
 
---- Checks the options and types of a call. If Q has elements of e4m3, sets
--- q.out, the type of O, and q.scaled, whether blocks of keys have scales.
+--- Checks the options and types of a call. If Q has elements of e4m3, sets two
+-- fields of q. `out` is the type of O. `scaled` is true if blocks of keys have
+-- their own scale factors.
 function eight.check(call, q)
   if q.dtype ~= cute.e4m3 then
     for _, name in ipairs {"q_scale", "k_scale", "v_scale"} do
@@ -57,8 +59,9 @@ function eight.check(call, q)
   end
 end
 
---- Returns a scale as the kernel takes it: (H) of Q, (G) of K and V, or, if
--- blocks of keys have scales, (B,blocks,G) of K and V. Returns nil for nil.
+--- Returns a view of scale factors t in the kernel's layout: (H) for Q, (G) for
+-- K and V. If blocks of keys have factors, the layout for K and V is
+-- (B,blocks,G). Returns nil for nil.
 function eight.scale_view(t, q, of_q)
   if not t then return nil end
   local shape, stride = {of_q and q.H or q.G}, {cute.size(t) > 1 and 1 or 0}

@@ -1,4 +1,4 @@
---- Explains which kernel an operation of attention uses, as a table and as
+--- Describes the kernel that an operation of attention uses, as a table and as
 -- text.
 local core = require "cute.core"
 local tensor_op = require "cute.ops.tensor_op"
@@ -9,8 +9,8 @@ local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
--- Returns the text of c, a plan's field `chosen`: the problem, the chosen
--- kernel, and why Hopper's kernel was not chosen.
+-- Returns the text of c, a plan's field `chosen`. The text has the problem, the
+-- chosen kernel, and the reason why Hopper's kernel was not chosen.
 local function text_of(c, arch)
   local q, o = c.problem, c.options
   local out = {("%s rows, %d keys, %d heads of %d that share %d, %s, on "
@@ -25,11 +25,12 @@ local function text_of(c, arch)
   return table.concat(out, "\n")
 end
 
---- Explains a plan. Returns {kernel, tile, stages, how = "measured" or "by
--- rule", refused = {{kernel, reason}}, text, trace()}; tostring returns the
--- text. Reads plan.chosen: {name = the chosen kernel, hopper = Hopper's kernel,
--- how, refused = why Hopper's kernel is not used, options, problem}.
----@param nothing string why there may be no kernel
+--- Returns a description of the kernel of a plan: {kernel, tile, stages, how =
+-- "measured" or "by rule", refused = {{kernel, reason}}, text, trace()}.
+-- tostring returns the text. Reads plan.chosen: {name = the chosen kernel,
+-- hopper = Hopper's kernel, how, refused = why Hopper's kernel is not used,
+-- options, problem}.
+---@param nothing string the error message if no kernel is launched
 function explained.of(plan, call, nothing)
   local c = plan.chosen
   if not c then core.fail("bad-argument", nothing) end

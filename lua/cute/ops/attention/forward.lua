@@ -18,8 +18,9 @@ local tensor_op = require "cute.ops.tensor_op"
 local forward = {}
 
 -- Returns Hopper's kernel for a call, or nil and the reason why it does not
--- fit. q is the problem (see problem.of). Sets the kernel's option `around` for
--- ALiBi, because there the scores of a row increase towards the row's own key.
+-- fit. `q` is the problem (problem.of). With ALiBi, the scores of a row
+-- increase towards the row's own key, so this function sets the kernel's option
+-- `around`.
 local function hopper_kernel(call, device, q, o)
   if not core.has(device.sm, "wgmma") or device.arch ~= "sm_90a" then
     return nil, ("wgmma needs sm_90a, but the device is %s"):format(device.arch)
@@ -56,8 +57,8 @@ local function check_values(call, q)
 end
 
 -- Returns the optional operands of a call as a table, the kernel's last
--- argument, or nil if the call has none of them. bits: the bits of the block
--- mask, if the kernel reads them.
+-- argument. Returns nil if the call has none of them. `bits` are the bits of
+-- the block mask, if the kernel reads them.
 local function more_of(now, q, bits)
   problem.check_offsets(now, q)
   if not now.blocks and not now.sinks and not now.cu_q and not q.out then
@@ -72,8 +73,8 @@ local function more_of(now, q, bits)
 end
 
 -- Returns the launch of Hopper's kernel k as a step of a plan
--- (cute.ops.tensor_op). Also returns the number of counters that its blocks
--- share.
+-- (cute.ops.tensor_op). Also returns the number of counters that the kernel's
+-- blocks share.
 local function hopper_step(k, device, q, scale)
   return {kernel = k.kernel, block = k.block, ready = {},
     grid = k.grid(q.S, q.H, q.B, device.info and device.info.sms),
@@ -99,8 +100,8 @@ local function general_step(k, q, scale)
     end}
 end
 
--- Measures Hopper's kernels with the given options for all tiles, with the
--- operands of a call, and returns the fastest. Without a GPU, returns the
+-- Runs Hopper's kernel on the operands of a call with each possible tile and
+-- the given options, and returns the fastest kernel. Without a GPU, returns the
 -- kernel with the default tile. A kernel whose compilation fails is skipped.
 local function tuned_kernel(call, p, q, given, scale)
   local list, ready, out = {}, {}, {}
@@ -125,8 +126,8 @@ end
 
 local refuse = tensor_op.failing "ops.attention"
 
--- The types of the options of ops.attention. `listed` and the tensor `blocks`
--- are the contents of the option block_mask.
+-- The types of the options of ops.attention. block_mask.options replaces the
+-- option block_mask by `listed`, the tensor `blocks` and others.
 local OPTIONS = {listed = "table", tune = "boolean"}
 for name, want in pairs(problem.OPTIONS) do OPTIONS[name] = want end
 
@@ -200,9 +201,9 @@ function forward.attention(Q, K, V, o)
 end
 
 --- Takes the arguments of ops.attention, and launches nothing. Returns a table
--- that says which kernel it would use: {kernel, tile, stages, how = "measured"
--- or "by rule", refused = {{kernel, reason}}, text, trace()}; tostring returns
--- the text.
+-- that describes the kernel that ops.attention would use: {kernel, tile,
+-- stages, how = "measured" or "by rule", refused = {{kernel, reason}}, text,
+-- trace()}. tostring returns the text.
 ---@param Q any
 ---@param K any
 ---@param V any

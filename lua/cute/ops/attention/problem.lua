@@ -1,5 +1,6 @@
---- The operands and options of ops.attention and of its gradients and decoding:
--- which layouts the kernels accept, shapes, sequences, scale and window.
+--- Checks the operands and options of ops.attention, its gradients and
+-- decoding: layouts that the kernels accept, shapes, sequences, scale and
+-- window.
 --
 -- Q and O are (B,S,H,D), K and V are (B,T,G,D). B is the number of sequences, S
 -- of rows, T of keys, H of heads of Q, and G of heads of K and V; a head has D
@@ -38,10 +39,11 @@ end
 
 -- Checks the types and shapes of Q, K, V and of further operands with these
 -- shapes. Returns the problem, a table {B = sequences, S = rows, T = keys, H =
--- heads of Q, G = heads of K, D = elements of a head, ...}. V of another shape
--- than K is not checked. Sequences of different lengths (cu_q, cu_k) have no
--- mode B. paged: K and V are pages of T keys, not batches. narrow: another type
--- that both K and V may have. eight: Q may have elements of e4m3.
+-- heads of Q, G = heads of K, D = elements of a head, ...}. Does not check V if
+-- its shape differs from K's. Sequences of different lengths (cu_q, cu_k) have
+-- no mode B. With `paged`, K and V are pages of T keys, not batches. `narrow`
+-- is another type that both K and V may have. With `eight`, Q may have elements
+-- of e4m3.
 function problem.of(call, like_q, like_k, paged, narrow, eight)
   local Q, K, ragged = call.Q, call.K, call.cu_q ~= nil
   local dtype, rank = Q.element_type, ragged and 3 or 4
@@ -175,8 +177,8 @@ function problem.operation(what, spec)
   return rowwise.operation(what, spec)
 end
 
---- Adds steps to plan p that fill result i with a value. Makes the tensor of
--- the result if the call provides none.
+--- Adds steps (launches) to plan p that fill result i with a value. Makes the
+-- result's tensor if the call provides none.
 function problem.fill_result(call, p, i, value)
   local r = p.results[i]
   local t = call.out[i] or cute.empty(r.shape, r.dtype, {device = p.place})
@@ -188,8 +190,8 @@ function problem.fill_result(call, p, i, value)
   end
 end
 
--- Adds steps to plan p that set O to 0 and LSE to -inf. They are the results if
--- there are no keys.
+-- Adds steps (launches) to plan p that set O to 0 and LSE to -inf, the results
+-- if there are no keys.
 function problem.nothing(call, p)
   problem.fill_result(call, p, 1, 0.0)
   problem.fill_result(call, p, 2, -math.huge)

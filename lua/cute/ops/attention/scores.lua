@@ -12,8 +12,8 @@ local score_gradients = require "kernels.score_gradients"
 local scores = {}
 
 -- A list of {option, the statement that this option adds}. The statements
--- change the scaled score s in this order. They use `shift`, which is T - S,
--- the number of keys before row 0's own key, and `small`, which is 1 / softcap.
+-- change the scaled score s in this order. `shift` is T - S, the number of keys
+-- before the key that belongs to row 0. `small` is 1 / softcap.
 local CHANGES = {
   {"softcap", "s = capped(s, softcap, small, at)"},
   {"alibi_slopes", "s = s - alibi_slopes[at.h] "
@@ -23,16 +23,16 @@ local CHANGES = {
 
 local LOG2E = 1.4426950408889634
 
--- NEAR is the largest x for which tanh(x) is x P(x^2) with a relative error of
+-- For |x| up to NEAR, tanh(x) is x P(x^2) with a relative error of at most
 -- 3e-4. P0, P1 and P2 are the coefficients of P. The hardware's tanh.approx has
 -- an error of 5e-4. The unit that computes tanh.approx also computes the
 -- exponentials of the softmax. To relieve this unit, every second score uses
 -- the polynomial.
 local NEAR, P0, P1, P2 = 0.8, 0.9996967, -0.3245739, 0.0935748
 
--- Returns cap tanh(s / cap), multiplied by log2(e) if at.log2 is set. inverse:
--- 1 / cap. The score s is the product of at.raw and at.scale. at.near: see
--- flash.near. at.i, at.j: see flash.change.
+-- Returns cap tanh(s / cap), multiplied by log2(e) if at.log2 is set. `inverse`
+-- is 1 / cap. The score s is the product of at.raw and at.scale. For at.near
+-- see flash.near; for at.i and at.j, flash.change.
 local function capped(s, cap, inverse, at)
   local unit = at.log2 and LOG2E or 1.0
   if not at.near then return cap * unit * cute.tanh(s * inverse) end
@@ -46,8 +46,8 @@ local function capped(s, cap, inverse, at)
                                     P1 * factor * square), t, P0 * factor)
 end
 
--- Caches functions that make a score_mod, by the names of the options that they
--- implement.
+-- Cached functions that make a score_mod, indexed by the names of the options
+-- that the score_mod implements.
 local makers = {}
 
 -- Returns the score_mod that the options require, or nil.
@@ -72,7 +72,7 @@ local function score_of(o, bias, shift)
                      cute.f32)
 end
 
--- Returns the bias as a view (B,H,S,T), in which modes of one element repeat.
+-- Returns the bias as a view (B,H,S,T). Modes of extent 1 are broadcast.
 local function bias_view(refuse, bias, shape)
   if bias == nil then return nil end
   local own = core.typename(bias) == "tensor" and modes.extents(bias.layout)
@@ -140,10 +140,10 @@ function scores.captured_tensors(f)
 end
 
 -- Returns two functions. The first is the option `modify` of
--- kernels/attention.lua: its arguments are the captured values. The second,
--- take(captured), replaces score_mod and mask_mod by the functions of another
--- call, which have the same code. near, log2: the fourth and fifth result of
--- `modify`.
+-- kernels/attention.lua, which receives the captured values as arguments. The
+-- second, take(captured), replaces score_mod and mask_mod by the functions of
+-- another call, which have the same code. `near` and `log2` become the fourth
+-- and fifth result of `modify`.
 local function modifying(captured, near, log2)
   local f, bind
   local function take(new) f, bind = new:clone() end
@@ -171,7 +171,7 @@ end
 ---@param call table
 ---@param name string "score_mod"
 ---@param f function?
----@param gets string its parameters, separated by commas
+---@param gets string the parameters of `f`, separated by commas
 function scores.check_parameters(call, name, f, gets)
   local of, n = f and debug.getinfo(f, "u"), select(2, gets:gsub("%a+", ""))
   if of and of.nparams > n then
@@ -180,10 +180,10 @@ function scores.check_parameters(call, name, f, gets)
   end
 end
 
--- Raises an error unless score_mod returns a float and mask_mod a boolean.
--- For this check, traces the two functions in a separate kernel. Returns the
--- kinds of score_mod's reads of the captured values at positions `at`, if
--- given.
+-- Raises an error unless score_mod returns a float and mask_mod a boolean. For
+-- this check, traces the two functions in a separate kernel. `positions` are
+-- positions of captured values. If they are given, returns the kinds of reads
+-- by which score_mod accesses these values.
 local function check_functions(call, modify, positions)
   scores.check_parameters(call, "score_mod", call.o.score_mod, "s, at")
   scores.check_parameters(call, "mask_mod", call.o.mask_mod, "at")
@@ -217,9 +217,10 @@ local function check_functions(call, modify, positions)
   return kinds
 end
 
--- Sets the option `modify` of kernels from the functions of a call, and plan
--- p's check before a new launch. Returns the kinds of score_mod's reads of the
--- captured values at `positions`, if this is given.
+-- Sets the kernels' option `modify` from the functions of a call. Sets plan p's
+-- check, which runs before a new launch. `positions` are positions of captured
+-- values. If they are given, returns the kinds of reads by which score_mod
+-- accesses these values.
 function scores.trace_functions(call, o, p, positions)
   if not call.captured then return end
   local take

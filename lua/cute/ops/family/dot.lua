@@ -15,8 +15,8 @@ local function major(p)
   return p.B.stride[2] ~= 1 and p.B.stride[1] == 1 and "n" or "k"
 end
 
--- Reports that rows of t (columns, if `lead` is 1) do not consist of 16-byte
--- pieces: returns a sentence with the reason, or nil if they do.
+-- Checks whether rows of t (columns, if `lead` is 1) consist of 16-byte pieces.
+-- If not, returns a sentence with the reason, else nil.
 local function refuses(name, t, lead)
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})
   if t.shape[3 - lead] > 1 then steps[#steps + 1] = t.stride[3 - lead] end
@@ -53,8 +53,8 @@ function dot.list(p)
   return out
 end
 
--- Returns a description of the accumulation order, and true, because the
--- description also says how the warps divide K.
+-- Returns a description of the accumulation order. The second result is true:
+-- the description includes the order in which the warps' parts of K are added.
 function dot.order(_, o)
   local by_columns = o.b_major == "n"
   local run = by_columns and 16 or 128

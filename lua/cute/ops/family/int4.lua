@@ -36,8 +36,8 @@ end
 local INT4_ROWS = 16
 
 -- Weights of at least this many bytes are read before the previous launch ends.
--- Loads of smaller weights would end while the previous launch stores its sums,
--- and delay these stores.
+-- If weights are smaller, their loads coincide with the previous launch's
+-- stores of sums, and delay these stores.
 local AHEAD = 8 << 20
 
 function int4.list(p)

@@ -1,10 +1,9 @@
 --- Products of MX formats by kernels/gemm_sm80 that first convert operands to 8
--- bits. They convert operands of 6 bits, and operands with fewer bits than the
--- other operand.
+-- bits: operands of 6 bits, and operands with fewer bits than the other
+-- operand.
 local sm80 = require "cute.ops.family.sm80"
 
--- gemm_sm80 accepts any layout, so nothing is repacked only because of its
--- layout.
+-- gemm_sm80 accepts any layout, so no operand is repacked for its layout alone.
 local family = setmetatable({
   lead = function() return 2 end,
   refuses = function() end,

@@ -13,8 +13,8 @@ function prepared.view(t, n, dtype)
   return dtype and dtype ~= t.element_type and cute.recast_tensor(v, dtype) or v
 end
 
--- Makes the plan of a product whose K is split. The last block of a tile adds
--- the partial sums.
+-- Makes the plan of a split-K product. The last block of a tile adds the
+-- partial sums.
 local function by_splits(p, c)
   local made = require "kernels.gemm_splitk"(c.options, c.base)
   local grid, tile = made.grid(p.m, p.n, p.k), made.tile
@@ -29,10 +29,10 @@ local function by_splits(p, c)
           end}
 end
 
---- Makes the plan of a family whose kernels have one block for each tile. Their
--- arguments are A, B and D. The offsets or counts of groups follow, if any,
--- then the scale factors for blocks of K, if any. Scale factors of formats are
--- passed as tiles.
+--- Makes the plan of a family whose kernels have one block for each tile. The
+-- kernels' arguments are A, B and D, then the offsets or counts of groups, if
+-- any, then the scale factors for blocks of K, if any. Scale factors of formats
+-- such as NVFP4 are passed as tiles.
 function prepared.tiles(p, c)
   if c.family == "gemm_splitk" then return by_splits(p, c) end
   local made = require("kernels." .. c.family)(c.options)
@@ -55,8 +55,8 @@ function prepared.tiles(p, c)
           end}
 end
 
---- Makes the plan of a family that uses kernels/splitk_skinny. operands(A, B,
--- call) returns the kernel's first arguments.
+--- Makes the plan of a family whose kernels use kernels/splitk_skinny.
+-- operands(A, B, call) returns the kernel's first arguments.
 function prepared.join(p, made, operands)
   local sums, counts = made.scratch(p.m, p.batches)
   return {kernel = made.kernel, block = made.block, cluster = made.cluster,

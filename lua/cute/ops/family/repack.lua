@@ -1,22 +1,22 @@
---- Products whose operands TMA loads (kernels/gemm_sm90, kernels/gemm_sm100),
--- but only after repacking: the kernel does not accept the matrices' layouts or
--- 8-bit weights. Launches before the kernel repack A and B into memory of the
--- pool, in layouts for TMA. A launch after the kernel copies D to its
--- destination. Elements of 8 bits are converted to 16 bits, and elements of
--- formats with scale factors to 8 bits, both exactly. Factors, C and matrices
--- that epilogues read are not repacked.
+--- Products whose operands must be repacked before TMA can load them
+-- (kernels/gemm_sm90, kernels/gemm_sm100): the kernel does not accept their
+-- layouts, or does not accept 8-bit weights. Launches before the kernel repack
+-- A and B into memory of the pool, in layouts for TMA. A launch after the
+-- kernel copies D to its destination. Repacking also converts, exactly:
+-- elements of 8 bits to 16 bits, and elements of formats with scale factors to
+-- 8 bits. Scale factors, C and matrices that epilogues read are not repacked.
 local block_scaled = require "kernels.block_scaled"
 local blocks = require "cute.ops.blocks"
 local cute = require "cute"
 local operand = require "cute.ops.operand"
 local tiles = require "cute.tiles"
 
--- The time in ns that a launch and its wait for the previous launch take.
+-- The estimated time in ns of a launch and its wait for the previous launch.
 local LAUNCH = 2500
 local LINE = 1024    -- repacked rows are aligned to this many bits
 
--- Returns the strides of the batch modes for matrices that follow one another
--- in memory, `apart` elements apart. Broadcast modes have stride 0.
+-- Returns the strides of the batch modes if matrices are stored one after
+-- another, `apart` elements apart. Broadcast modes have stride 0.
 local function behind_each_other(shape, stride, apart)
   if math.type(shape) then return stride == 0 and 0 or apart end
   local out = {}
@@ -62,8 +62,8 @@ local function wider(p, name)
 end
 
 -- Returns the matrices of problem p to repack, with their new layouts: {A =, B
--- =, D = in the form of p, words = their names, ns = estimated time}. Returns
--- nil if the kernel of `family` accepts all layouts.
+-- =, D = as the fields A, B, D of p, words = their names, ns = estimated time}.
+-- Returns nil if there are none, or if they cannot be repacked.
 local function places(family, p)
   if p.ragged then return nil end
   local to, words, ns = {}, {}, 0
@@ -86,7 +86,8 @@ local function places(family, p)
   return to
 end
 
--- Returns problem p with the repacked matrices in place of the originals.
+-- Returns a copy of problem p with the repacked matrices in place of the
+-- originals.
 local function behind(p, to)
   local q = setmetatable({}, {__index = p})
   q.A, q.B, q.D = to.A, to.B, to.D
@@ -99,10 +100,10 @@ local function behind(p, to)
   return q
 end
 
---- Makes the family of products that another family multiplies after operands
--- have been repacked.
+--- Makes a family that repacks the operands of products, and then uses the
+-- kernels of another family.
 ---@param name string
----@param family table the other family, with the functions of tma.layouts
+---@param family table the other family, which has the functions of tma.layouts
 ---@param why string
 ---@return table
 return function(name, family, why)

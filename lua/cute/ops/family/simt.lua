@@ -1,13 +1,14 @@
---- Products on FMA units (kernels/gemm_simt): supported problems and tiles.
+--- Products on FMA units (kernels/gemm_simt): the supported problems, and the
+-- tiles.
 local prepared = require "cute.ops.family.prepared"
 local blocks = require "cute.ops.blocks"
 local tiles = require "cute.tiles"
 
--- Tiles {M, N}. good: the fraction of the peak rate that the tile reaches.
--- whole, turned, single: factors of the rate, depending on how an operand is
--- loaded (see `way`). room: the number of blocks per multiprocessor that
--- registers allow. lone: a factor of the rate if a multiprocessor runs only one
--- block of 4 warps.
+-- The tiles {M, N}. `good` is the fraction of the peak rate that the tile
+-- reaches. `whole`, `turned` and `single` are factors of the rate for the ways
+-- to load an operand (see `way`). `room` is the number of blocks per
+-- multiprocessor for which there are enough registers. `lone` is a factor of
+-- the rate if a multiprocessor runs only one block of 4 warps.
 local TILES = {
   {128, 128, stages = 6, good = 0.96, lone = 0.5, room = 2, whole = 1,
    turned = 0.955, single = 0.8},
@@ -16,8 +17,8 @@ local TILES = {
   {64, 64, stages = 6, good = 0.82, room = 4, whole = 1, turned = 0.955,
    single = 0.94},
 }
--- The time in ns until a tile arrives that passes through registers, while no
--- other tile is being loaded: {from L2, from memory}.
+-- The latency in ns of a tile that is loaded through registers, while no other
+-- tile is being loaded: {from L2, from memory}.
 local WAITS = {380, 640}
 
 -- The only tile for f64: larger tiles need too many registers.
@@ -44,8 +45,8 @@ function simt.takes(p)
 end
 
 -- Returns 8 warps if each multiprocessor has at most one block: f32 1024^3 then
--- takes 55 us instead of 65. Returns nil (4 warps) for several blocks, which
--- are then 6 to 9 % faster.
+-- takes 55 us instead of 65. Otherwise returns nil (4 warps), which is then 6
+-- to 9 % faster.
 local function warps_of(p, t, splits)
   local count = tiles.count(p.m, t[1]) * tiles.count(p.n, t[2])
     * p.batches * splits
@@ -53,9 +54,9 @@ local function warps_of(p, t, splits)
 end
 
 -- Returns how a kernel copies an operand to shared memory, where M or N is
--- contiguous. "whole": in pieces of 16 bytes, unchanged. "turned": in pieces
--- along K, which are transposed in registers. "single": element by element. The
--- second result is whether the operand passes through registers.
+-- contiguous. "whole" copies pieces of 16 bytes unchanged. "turned" copies
+-- pieces along K, and transposes them in registers. "single" copies element by
+-- element. The second result is whether the operand passes through registers.
 local function way(t)
   local lead = t.stride[1] == 1 and t.stride[2] ~= 1 and 1
     or t.stride[2] == 1 and 2

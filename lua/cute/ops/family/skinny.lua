@@ -12,8 +12,8 @@ local skinny = {name = "gemm_skinny",
 -- The largest number of rows of A for this family.
 local MOST = 32
 
--- Reports that rows of t do not consist of 16-byte pieces: returns a sentence
--- with the reason, or nil if they do.
+-- Checks whether rows of t consist of 16-byte pieces. If not, returns a
+-- sentence with the reason, else nil.
 local function rows_refuse(name, t)
   local each = 128 // t.element_type.bits
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})
@@ -62,8 +62,8 @@ function skinny.list(p)
   return out
 end
 
--- Describes the accumulation order. The second result is true, because the
--- description includes the parts of K.
+-- Returns a description of the accumulation order. The second result is true:
+-- the description includes the order in which the parts of K are added.
 function skinny.order(p, o)
   local each = 128 // p.b.bits
   return ("16 products at once, %d elements of K apart by fours%s; chunks of "

@@ -1,5 +1,5 @@
---- Products by tcgen05.mma whose operands TMA loads (kernels/gemm_sm100): the
--- supported problems, and the suitable candidates for each.
+--- Products by tcgen05.mma with operands loaded by TMA (kernels/gemm_sm100):
+-- the supported problems, and the suitable candidates for each.
 local core = require "cute.core"
 local formats = require "cute.ops.formats"
 local gemm_sm100 = require "kernels.gemm_sm100"
@@ -10,8 +10,7 @@ local types = require "cute.ops.family.types"
 local sm100 = {name = "gemm_sm100", why = "Blackwell tensor cores with TMA",
                formats = true}
 
--- For tf32 with contiguous M or N, tcgen05.mma needs a swizzle that TMA does
--- not have.
+-- TMA lacks the swizzle that tcgen05.mma needs for tf32 with contiguous M or N.
 tma.layouts(sm100, function(dtype) return dtype.bits <= 16 end)
 
 -- Reports whether tcgen05.mma multiplies the types of problem p. Integers need
@@ -45,8 +44,8 @@ function sm100.takes(p)
   return tma.form(sm100, p)
 end
 
--- Returns the suitable candidates of kernels/gemm_sm100. With swap, returns
--- those that compute D^T = B A^T.
+-- Returns the suitable candidates of kernels/gemm_sm100. With swap, returns the
+-- candidates that compute D^T = B A^T.
 local function candidates(p, swap)
   local o, out = tma.options(sm100, p, swap), {}
   o.card = targets.blackwell(p.sm)
@@ -65,20 +64,22 @@ end
 
 function sm100.list(p)
   local out = candidates(p, false)
-  -- Swapped candidates are listed only without scale factors, because with them
-  -- the tiles of D^T have the same extents as those of D.
+  -- Candidates that compute D^T are listed only without scale factors. With
+  -- scale factors, the tiles of D^T have the same extents as those of D.
   if p.gated or p.ragged or p.format then return out end
   local turned = candidates(p, true)
   return table.move(turned, 1, #turned, #out + 1, out)
 end
 
---- Returns the accumulation order. Blackwell's tensor cores add as many
--- products at once as Hopper's, but truncate at other bits.
+--- Returns a description of the accumulation order. Blackwell's tensor cores
+-- add as many products at once as Hopper's, but truncate the sums at other
+-- bits.
 function sm100.order(_, o)
   return ("%d products at once on Blackwell"):format(256 // o.a_dtype.bits)
 end
 
---- Returns the number of columns of a row that an epilogue adds in one order.
+--- Returns the number of adjacent columns that an epilogue's reduction adds in
+-- a fixed order.
 function sm100.columns(o)
   return o.epi and o.epi[2] > 0 and o.epi[2] or o.tile[2]
 end

@@ -1,4 +1,5 @@
---- Products by mma.sync (kernels/gemm_sm80): supported problems and tiles.
+--- Products by mma.sync (kernels/gemm_sm80): the supported problems, and the
+-- tiles.
 local prepared = require "cute.ops.family.prepared"
 local core = require "cute.core"
 local blocks = require "cute.ops.blocks"
@@ -12,8 +13,8 @@ local F16, BF16 = "SM80_16x8x16_F32F16F16F32_TN",
   "SM80_16x8x16_F32BF16BF16F32_TN"
 
 -- Returns the 16-bit type in which two operands of different types are
--- multiplied, after converting at least one of them; nil if there is none. Both
--- 16-bit types represent all 8-bit types exactly.
+-- multiplied, after at least one of them is converted. Returns nil if there is
+-- none. Both 16-bit types represent all 8-bit types exactly.
 local function converted(a, b)
   local wide, narrow = a, b
   if a.bits < b.bits then wide, narrow = b, a end
@@ -22,8 +23,8 @@ local function converted(a, b)
   return types.fp8(a) and types.fp8(b) and cute.f16 or nil
 end
 
--- Returns the MMA atom of sm_120 for the formats of problem p, and its extent
--- of K. Returns nil and the reason if there is no atom.
+-- Returns the MMA atom of sm_120 for the formats of problem p, and the atom's
+-- extent along K. Returns nil and the reason if there is no atom.
 local function atom_of_formats(p)
   local a, b, f = p.a, p.b, p.format
   if p.sm < 120 or not p.arch:find "[af]$" then
@@ -40,9 +41,9 @@ local function atom_of_formats(p)
     and "ue8m0" or "ue4m3", f.size), k
 end
 
--- Returns the MMA atom for the types of problem p, the atom's extent of K, and
--- the type to which operands are converted, if any. Returns nil and the reason
--- if there is no atom.
+-- Returns the MMA atom for the types of problem p, the atom's extent along K,
+-- and the type to which operands are converted, if any. Returns nil and the
+-- reason if there is no atom.
 local function atom_of(p)
   local a, b = p.a, p.b
   if types.too_old(p) then return nil, types.too_old(p) end
@@ -72,16 +73,17 @@ local function atom_of(p)
   return nil, ("mma.sync does not multiply %s by %s"):format(a, b)
 end
 
--- Arrangements of warps. atoms: the number of warps along M, N and K. each: the
--- part of a tile along M and N that one instruction of all these warps covers.
+-- Arrangements of warps in a block. `atoms` is the number of warps along M, N
+-- and K. `each` is the part of a tile along M and N that all these warps cover
+-- with one instruction each.
 local FOUR = {atoms = {2, 2, 1}, each = {32, 32}}
 local EIGHT = {atoms = {2, 4, 1}, each = {32, 64}}
 local HIGH = {atoms = {4, 2, 1}, each = {64, 32}}
 local SIXTEEN = {atoms = {4, 4, 1}, each = {64, 64}}
 
--- Tiles for types of 16 and 8 bits, and for tf32. If elements are loaded one by
--- one, a tile uses the first entry of `warps` for which each thread loads at
--- most MOST elements.
+-- The tiles for types of 16 and 8 bits, and for tf32. If elements are loaded
+-- one by one, a tile uses the first entry of `warps` for which each thread
+-- loads at most MOST elements.
 local MOST = 64
 local TILES = {
   {128, 256, warps = {EIGHT}, stages = 3, group = 16},
@@ -93,9 +95,9 @@ local TILES = {
   {16, 128, warps = {{atoms = {1, 4, 1}, each = {16, 64}}}, stages = 4},
   {128, 16, warps = {{atoms = {4, 1, 1}, each = {64, 16}}}, stages = 4},
 }
--- Tiles for f64 on Hopper and later. good: the reached fraction of the rate
--- that tensor cores have with the small atoms of sm_80. Hopper's larger atoms
--- reach nearly twice that rate.
+-- The tiles for f64 on Hopper and later. `good` is the rate that a tile
+-- reaches, as a multiple of the tensor cores' rate with the small atoms of
+-- sm_80. Hopper's larger atoms reach nearly twice that rate.
 local TILES64_SM90 = {
   {128, 64, warps = {{atoms = {4, 2, 1}, each = {64, 16}}}, stages = 4,
    good = 1.84},
@@ -115,18 +117,18 @@ local TILES64 = {
    good = 0.6},
 }
 
--- Returns the ns that one step along K of an f64 product waits for this number
--- of bytes: {from L2, from memory}. The constants are fitted (see the set f64
--- of tools/fit.lua).
+-- Returns the ns that one step along K of an f64 product waits for its operands
+-- of this many bytes: {from L2, from memory}. tools/fit.lua (its set f64)
+-- fitted the constants.
 local function waits_of(bytes) return {55 + bytes / 510, 55 + bytes / 77} end
 
--- Factors of the tensor cores' rate. BY_FACTORS applies with scale factors for
--- blocks of K. SQUARE applies in addition if the tile is square and has
+-- Factors of the tensor cores' rate. BY_FACTORS applies if blocks of K have
+-- scale factors. SQUARE applies in addition if the tile is square and has
 -- registers for scaled sums. CONVERTED applies if an operand is converted.
 local BY_FACTORS, SQUARE, CONVERTED = 0.6, 0.9, 0.5
 
--- Returns the tiles, each with only those entries of `warps` for which
--- fit(tile, warps) is true.
+-- Returns a copy of a list of tiles. Each tile keeps only those entries of
+-- `warps` for which fit(tile, warps) is true.
 local function fitting(list, fit)
   local out = {}
   for _, t in ipairs(list) do
@@ -163,8 +165,8 @@ local function is_wide(p)
   return wide
 end
 
--- Reports whether M and N of a tile are at most 128, the rows of a chunk of
--- scale factors (kernels.gemm_sm80.scale_factors).
+-- Reports whether M and N of a tile are at most 128. That is the number of rows
+-- in a chunk of scale factors (kernels.gemm_sm80.scale_factors).
 local function has_chunks(t) return t[1] <= 128 and t[2] <= 128 end
 
 local function smem(arch)
@@ -187,9 +189,8 @@ function sm80.takes(p)
   end
 end
 
--- Returns the arrangement of warps for a tile. `single` is the number of
--- elements that the tile's threads load one by one, divided by the threads of
--- one warp.
+-- Returns the arrangement of warps for a tile whose threads load some elements
+-- one by one. `single` is the number of these elements, divided by 32.
 local function warps_of(t, single)
   for _, w in ipairs(t.warps) do
     if single <= MOST * w.atoms[1] * w.atoms[2] then return w end
@@ -198,9 +199,9 @@ local function warps_of(t, single)
 end
 
 -- Returns 2 blocks per multiprocessor for tiles of 64 rows, if D consists of
--- whole tiles; else nil. A kernel with this minimum waits for the loads of A
--- before those of B, and ptxas knows how many registers pending loads may use.
--- 1024 x 1024 x 1023 then takes 20 us instead of 29.
+-- whole tiles; else nil. With this minimum, ptxas knows how many registers
+-- pending loads may use, and the kernel waits for the loads of A before those
+-- of B. 1024 x 1024 x 1023 then takes 20 us instead of 29.
 local function min_blocks(p, t, warps)
   local whole = p.m % t[1] == 0 and p.n % t[2] == 0
   return whole and warps == EIGHT and t[1] == 64 and not p.gated
@@ -209,8 +210,8 @@ end
 
 -- Returns the number of columns of D that one iteration of the epilogue's loop
 -- processes, or nil for an epilogue without a loop. Only tiles of 256 columns
--- need the loop. Reductions need whole tiles, and matrices of D's shape load
--- faster without a loop.
+-- need the loop. Reductions exclude the loop, because they need whole tiles.
+-- Matrices of D's shape also exclude it, because they load faster without it.
 local function columns(p, t, warps)
   for _, r in ipairs(p.results or {}) do
     if r.kind ~= "tile" then return nil end
@@ -219,15 +220,15 @@ local function columns(p, t, warps)
 end
 
 -- Returns the number of bytes that one load of a matrix moves (see cute.tiles).
--- The load moves elements along K or, for 16 and 64 bits, along a contiguous M
--- or N.
+-- A load moves elements along K. If M or N is contiguous instead, it moves
+-- elements of 16 and 64 bits along that mode.
 local function piece(t)
   local bits = t.element_type.bits
   return blocks.piece(t, t.stride[2] == 1 and 2 or t.stride[1] == 1
     and (bits == 16 or bits == 64) and 1)
 end
 
--- Returns the number of loads for `rows` rows and one element along K, if each
+-- Returns the number of loads for `rows` rows and one element along K. Each
 -- load moves `bytes` bytes. Returns 0 for 16 bytes, whose loads take no
 -- additional time.
 local function asked(rows, bits, bytes)
@@ -243,7 +244,7 @@ function sm80.list(p)
   local a_piece, b_piece = piece(p.A), piece(p.B)
   local a, b = a_piece < 4 and 1 or 0, b_piece < 4 and 1 or 0
   -- If threads load A and B element by element, tiles with half the extent
-  -- along K halve the code and are as fast.
+  -- along K need half the code and are as fast.
   local short = p.sums.is_integer and a + b == 2
   local bk = short and whole // 2 or whole
   local list = bits < 64 and TILES or p.sm < 90 and TILES64 or TILES64_SM90

@@ -1,4 +1,4 @@
---- Products by wgmma whose operands TMA loads (kernels/gemm_sm90): the
+--- Products by wgmma with operands loaded by TMA (kernels/gemm_sm90): the
 -- supported problems, and the suitable candidates for each.
 local early_b = require "cute.ops.family.early_b"
 local core = require "cute.core"
@@ -9,8 +9,8 @@ local types = require "cute.ops.family.types"
 local sm90 = {name = "gemm_sm90", why = "Hopper tensor cores with TMA"}
 
 --- Descriptions of the accumulation orders of Hopper's tensor cores: for 16-bit
--- floats, and for 8-bit floats. Sums of 8-bit floats continue in f32 after %d
--- products.
+-- floats, and for 8-bit floats. With 8-bit floats, each sum of %d products is
+-- added to the total in f32.
 sm90.SIXTEEN = "16 products at once"
 sm90.EIGHT = "32 products at once, kept to 13 bits; those of %d in f32"
 
@@ -39,24 +39,25 @@ function sm90.takes(p)
   return tma.form(sm90, p)
 end
 
--- For products of 8-bit floats: the number of tiles along K that the tensor
--- cores sum before the sum is added in f32. It is 1 as in cublasLt, because
--- tensor cores keep fewer bits than f32. With a larger number, more stages
--- would be occupied at the same time.
+-- For products of 8-bit floats: the number of tiles along K whose products the
+-- tensor cores sum before this sum is added in f32. It is 1 as in cublasLt,
+-- because tensor cores keep fewer bits than f32. A larger number would also
+-- occupy more stages at the same time.
 local PROMOTE = 1
 
--- Returns the number of tiles along K that the tensor cores sum before the sum
--- is added in f32; nil if the tensor cores sum the whole K.
+-- Returns the number of tiles along K whose products the tensor cores sum
+-- before this sum is added in f32. Returns nil if the tensor cores sum the
+-- whole K.
 local function promote(p)
   if types.fp8(p.a) then return p.group and 1 or PROMOTE end
   return p.group and p.group // 64 or nil
 end
 
--- Reports whether a candidate's kernel can apply scale factors for each p.group
--- elements of K. B may have such a factor for each row, or for each 128 rows.
+-- Reports whether a candidate's kernel can apply one scale factor for each
+-- p.group elements of K. B has such factors for each row, or for each 128 rows.
 local function has_factors(p, o)
-  -- Kernels with 16-bit operands that apply such factors would spill registers
-  -- if the option `epi` (kernels/gemm_sm90.lua) were set.
+  -- With 16-bit operands and scale factors, the option `epi`
+  -- (kernels/gemm_sm90.lua) would make the kernel spill registers.
   if p.a.bits == 16 and o.epi then return false end
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
     and math.type(o.split) ~= "integer"
@@ -65,7 +66,7 @@ end
 
 -- Fractions of time that an epilogue adds, measured for products of several
 -- waves and K = 4096 on an H200. They do not apply to the pingpong schedule,
--- where MMAs of another warpgroup run during the epilogue. GATED is for gates,
+-- where another warpgroup's MMAs run during the epilogue. GATED is for gates,
 -- EXPOSED for other epilogues (also for C). READ is added if the epilogue reads
 -- matrices.
 local GATED, EXPOSED, READ = 0.09, 0.08, 0.08
@@ -79,9 +80,8 @@ local function exposed(p, c)
     + (#(p.sources or {}) > 0 and READ or 0)) * 4096 / p.k
 end
 
--- Fraction of time that scale factors add for 16-bit types on an H200, if a
--- tile has 128 columns or more. The fraction is smaller for narrower tiles and
--- for tiles of 256 rows.
+-- The fraction of time that scale factors add for 16-bit types on an H200, if a
+-- tile has 128 columns or more. Narrower tiles and tiles of 256 rows need less.
 local FACTORS = 0.3
 
 local function by_factors(p, o)
@@ -97,9 +97,8 @@ local function has_room(o)
   return o.promote or o.tile[1] * o.tile[2] // (128 * groups) <= 128
 end
 
--- Selects from p.sources (matrices that epilogues read) those that TMA can
--- load, at most two. Returns them, and a list of options for gemm_sm90 that
--- describes them.
+-- Selects at most two of p.sources (matrices that epilogues read) that TMA can
+-- load. Returns them, and a list of options for gemm_sm90 that describes them.
 local function sources_of(p, swap)
   local list, told = {}, {}
   for _, s in ipairs(p.sources or {}) do
@@ -115,8 +114,8 @@ local function sources_of(p, swap)
   return list, #told > 0 and told or nil
 end
 
--- Returns the suitable candidates of kernels/gemm_sm90. With swap, returns
--- those that compute D^T = B A^T, whose tiles can be narrow along M.
+-- Returns the suitable candidates of kernels/gemm_sm90. With swap, returns the
+-- candidates that compute D^T = B A^T, whose tiles can be narrow along M.
 local function candidates(p, swap)
   local o, out = tma.options(sm90, p, swap), {}
   o.promote, o.blocks = promote(p), p.group and p.blocks_b or nil
@@ -161,7 +160,8 @@ function sm90.order(p, o)
     .. types.factors(p)
 end
 
---- Returns the number of columns of a row that an epilogue adds in one order.
+--- Returns the number of adjacent columns that an epilogue's reduction adds in
+-- a fixed order.
 function sm90.columns(o)
   return o.epi and o.epi[2] > 0 and o.epi[2] or o.tile[2]
 end

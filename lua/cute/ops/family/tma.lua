@@ -1,5 +1,5 @@
---- Products by kernels whose operands TMA loads (kernels/gemm_sm90,
--- kernels/gemm_sm100): what TMA can move, and the plans of such kernels.
+--- Products by kernels with operands loaded by TMA (kernels/gemm_sm90,
+-- kernels/gemm_sm100): what TMA can load, and the plans of such kernels.
 local cute = require "cute"
 local formats = require "cute.ops.formats"
 local operand = require "cute.ops.operand"
@@ -9,8 +9,8 @@ local tiles = require "cute.tiles"
 
 local tma = {}
 
---- Checks whether TMA can move tiles of matrix t, whose mode `lead` has to be
--- contiguous. Returns a sentence with the reason if it cannot, else nil.
+--- Checks whether TMA can move tiles of matrix t with mode `lead` contiguous.
+-- Returns a sentence with the reason if it cannot, else nil.
 function tma.refuses(name, t, lead, rows)
   local what = lead == 2 and "rows" or "columns"
   local bits = t.element_type.bits
@@ -43,13 +43,13 @@ function tma.refuses(name, t, lead, rows)
   end
 end
 
---- Makes the functions `lead` and `refuses` of a family. lead(p, name) returns
--- the contiguous mode (1 or 2) of matrix "A", "B" or "D" of problem p.
--- refuses(p, name) returns the reason why the kernel does not accept the layout
--- of this matrix; nil if it does.
+--- Defines the functions `lead` and `refuses` of a family. lead(p, name)
+-- returns the contiguous mode (1 or 2) of matrix "A", "B" or "D" of problem p.
+-- refuses(p, name) returns the reason if the kernel does not accept the layout
+-- of this matrix, else nil.
 ---@param family table
----@param turned fun(dtype: any): boolean whether the tensor cores accept
--- operands of this type whose M or N is contiguous
+---@param turned fun(dtype: any): boolean reports whether the tensor cores
+-- accept operands of this type with contiguous M or N
 function tma.layouts(family, turned)
   function family.lead(p, name)
     local t = p[name]
@@ -69,9 +69,8 @@ function tma.layouts(family, turned)
   end
 end
 
---- Returns the reason why a family's kernel does not support the form of
--- problem p: D's type, gates, groups, or a layout. Returns nil if the kernel
--- supports the form.
+--- Returns the reason if a family's kernel does not support D's type, the
+-- gates, the groups, or a layout of problem p, else nil.
 ---@return string?
 function tma.form(family, p)
   if p.d.bits ~= 16 and p.d.bits ~= 32 then
@@ -94,8 +93,8 @@ function tma.form(family, p)
     or family.refuses(p, "D")
 end
 
---- Returns the options of a kernel that follow from problem p. With swap, they
--- are those of D^T = B A^T.
+--- Returns the kernel options that follow from problem p. With swap, they are
+-- those of D^T = B A^T.
 function tma.options(family, p, swap)
   local A, B = "A", "B"
   if swap then A, B = B, A end
@@ -109,8 +108,8 @@ function tma.options(family, p, swap)
 end
 
 --- Returns the extents M and N for which a family lists candidates, and the
--- largest number of rows that a tile should have. With batches, each matrix is
--- padded to a multiple of `unit` rows, and M counts the rows of all matrices.
+-- largest useful number of rows of a tile. With batches, each matrix is padded
+-- to a multiple of `unit` rows, and M counts the rows of all matrices.
 ---@return integer m
 ---@return integer n
 ---@return number most
@@ -123,8 +122,8 @@ function tma.extents(p, swap, unit)
   return high * p.batches, n, high
 end
 
---- A placeholder for the epilogue function in a candidate's options. The plan
--- replaces it by the epilogue.
+--- Stands for the epilogue function in a candidate's options until the plan
+-- sets it.
 function tma.LATER() end
 
 --- Returns the ratio of the rows that tiles compute to the rows of the groups.
@@ -134,16 +133,16 @@ function tma.padded(p, o)
   return 1 + o.tile[1] * (o.cluster and o.cluster[1] or 1) / 2 / p.expected
 end
 
--- Returns a tensor with the type and layout of t on other memory, so that t's
--- memory is not kept.
+-- Returns a tensor with the type and layout of t, but other memory. The garbage
+-- collector can then free t's memory.
 local function like(t)
   return cute.make_tensor(cute.empty({1}, t.element_type).iterator, t.layout)
 end
 
--- Returns what a kernel needs for the memory that its blocks share: the number
--- of sums, the number of counts, and a function that makes the kernel's last
--- argument from these sums and counts, or from the groups of a call. Returns
--- nil if blocks share nothing.
+-- Describes the memory that a kernel's blocks share. Returns the number of
+-- sums, the number of counters, and a function. The function makes the kernel's
+-- last argument from these sums and counters, or from the groups of a call.
+-- Returns nil if blocks share nothing.
 local function shared(o, grid)
   if not o.shares then return nil end
   if o.groups then
@@ -160,7 +159,7 @@ local function shared(o, grid)
   end
 end
 
--- Returns the matrices of a call that c.sources describes, with the modes that
+-- Returns the matrices of a call that c.sources describes, in the layouts that
 -- kernels accept.
 local function call_sources(p, c, call)
   local list = {}
@@ -172,8 +171,9 @@ local function call_sources(p, c, call)
   return list
 end
 
--- Returns a function that makes the first arguments of a kernel. It keeps the
--- layouts of the matrices A, B, D and `sources`, but not their memory.
+-- Returns a function that makes the first arguments of a kernel. The function
+-- keeps the layouts of the matrices A, B, D and `sources`, but not their
+-- memory.
 local function first_arguments(made, A, B, D, group, sources)
   local more = group and {false, false} or {}
   for _, t in ipairs(sources) do more[#more + 1] = like(t) end
@@ -181,7 +181,7 @@ local function first_arguments(made, A, B, D, group, sources)
                         table.unpack(more))
 end
 
---- Makes the plan of a kernel's candidate (`make` of cute.ops.families).
+--- Makes the plan for a candidate of a kernel (`make` of cute.ops.families).
 ---@param kernel fun(o: table): table such as kernels.gemm_sm90
 function tma.make(kernel, p, c)
   local made = kernel(c.options)

@@ -1,4 +1,4 @@
---- Predicates and phrases on the operands of a problem, for families.
+--- Predicates and phrases about a problem's operands, for families of kernels.
 local types = {}
 
 --- Reports whether both operands have the type with this name.

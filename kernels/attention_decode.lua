@@ -72,8 +72,8 @@ local function jobs_of(o, B, S, H)
   return jobs, columns, o.chunk and WARPS // 2 or groups
 end
 
--- The second kernel. It combines the partial results of each row; the sums of
--- exponentials are the weights.
+-- The second kernel. It combines the partial results of each row, weighted by
+-- their sums of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
   -- Some rows of a tile do not exist in Q, and some partial results were never
@@ -123,7 +123,7 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
       cute.autovec_copy(sums(_, lane, warp + i), other)
       x:store(x:load() + other:load())
     end
-    local some = cute.ne(sum, 0)  -- NaN, too
+    local some = cute.ne(sum, 0)  -- true for NaN, too
     local out = cute.make_rmem_tensor({width}, mO.element_type)
     out:store((x:load() * cute.where(some, 1 / sum, 0.0)):to(mO.element_type))
     cute.autovec_copy(out, cute.local_tile(mO(b, s, h, _), {width}, place))

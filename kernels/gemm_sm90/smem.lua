@@ -15,8 +15,8 @@ function smem.share(blocks)
   return (smem.MOST + 1024) // blocks // 1024 * 1024 - 1024
 end
 
---- Returns a tensor or layout of 4-bit elements as one of bytes, which TMA
--- moves. Elements of 8 bits or more are unchanged. dtype: the type of the
+--- Returns a tensor or layout of 4-bit elements as one of bytes, because TMA
+-- moves bytes. Elements of 8 bits or more are unchanged. dtype: the type of the
 -- elements.
 function smem.bytes(x, dtype)
   if dtype.bits >= 8 then return x end

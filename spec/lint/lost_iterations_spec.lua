@@ -49,7 +49,7 @@ describe("a note tells of a loop of which the last iteration counts", function()
     -- no note: some iterations keep the previous value
     assert.same(NONE, sum(function(s, v) return cute.where(v:gt(2), v, s) end))
     assert.same(NONE, sum(function(s, v) return cute.max(s, v) end))
-    -- no loads
+    -- no note: the loop loads nothing
     assert.same(NONE, sum(function(_, _, i) return i:to(cute.f32) end))
   end)
 
@@ -132,7 +132,7 @@ describe("a note tells of a loop of which the last iteration counts", function()
       end
       y[t] = s + now
     end))
-    -- once
+    -- no note: the loop has a single iteration
     assert.same(NONE, said(function(x, y, t)
       local s = 0.0
       for i in cute.range(1) do s = x[i * 32 + t] end

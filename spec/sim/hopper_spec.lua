@@ -17,7 +17,7 @@ local LOAD, MULTICAST = cpasync.CopyBulkTensorTileG2SOp(),
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, warpgroup.OperandSource.SMEM), {2, 1, 1})
 
-local at = support.recorder()  -- lines
+local at = support.recorder()  -- records line numbers
 local function line() return debug.getinfo(2, "l").currentline end
 
 -- Makes stages that have an mbarrier "full" and an mbarrier "empty" each. `o`

@@ -12,8 +12,8 @@
 -- the weights P = softmax(scale Q K^T), dV = P^T dO, dS = P (dO V^T - delta),
 -- dQ = dS K, dK = dS^T Q.
 --
--- A block either owns a tile of keys and iterates over the rows of Q that see
--- it, or owns a tile of rows of Q and iterates over keys. Blocks of both kinds
+-- A block owns either a tile of keys or a tile of rows of Q. It iterates over
+-- the rows of Q that see its keys, or over the keys. Blocks of both kinds
 -- recompute the weights P. Blocks that own keys compute P transposed, so that
 -- its registers are the left operand of the next product. Without the option
 -- `gradients`, there are no atomics, and equal inputs give equal bits.
@@ -316,8 +316,8 @@ local function of_keys(o, a)
 end
 
 -- The default tile and number of warps for each head size. From head size 192
--- on, one kernel for both dK and dV would need too many registers, so there are
--- two kernels, one for dK and one for dV.
+-- on, one kernel for both dK and dV would need too many registers. Therefore dK
+-- and dV have separate kernels.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},

@@ -14,7 +14,7 @@
 -- Q and O are (B,S,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,S) of
 -- f32. lengths, (B) of i32, gives each sequence's number of keys; without it,
 -- every sequence has T keys. The S rows of a sequence belong to its last S
--- keys: row s sees the keys up to and including its own one.
+-- keys: row s sees the keys up to its own key, inclusive.
 --
 -- `cache` is a table of further tensors, all optional:
 -- pages (B,n) of i32: K and V consist of pages (P,page,G,D), and the keys of
@@ -34,7 +34,7 @@
 -- elements of the keys, V and v are not used, and O has heads of 512.
 --
 -- A tile of rows consists of all S rows of the `group` heads of Q that share a
--- head of K, so that each key is read once. Reading the keys dominates the
+-- head of K. Therefore each key is read once. Reading the keys dominates the
 -- time.
 local core = require "cute.core"
 local rules = require "kernels.operand_rules"

@@ -38,9 +38,9 @@ local function search(list, least)
   return low
 end
 
--- Returns two numbers: the entry of tile m of rows in the list of tile n of
--- keys, or -1 if it has none, and the number for `before`. list: the visible
--- blocks of the block of rows that contains tile m.
+-- Returns two numbers. The first is the entry of tile m of rows in the list of
+-- tile n of keys, or -1 if it has none. The second is the number for `before`.
+-- list: the visible blocks of the block of rows that contains tile m.
 local function find(o, list, m, n)
   local N, BN = o.tile[2], o.block[2]
   local first = n * N // BN

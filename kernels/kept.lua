@@ -83,7 +83,7 @@ end
 ---@param o table {b: any, h: any, tile: integer[]}
 function kept.tile(o, places, row, col)
   -- There is a Philox block for each pair of this thread's rows and each 32
-  -- columns, or each 16 columns if 32 do not divide the tile.
+  -- columns. If 32 does not divide the tile, there is one for each 16 columns.
   local wide = o.tile[2] % 32 == 0
   local step = wide and 8 or 4
   local pairs_, parts = cute.size(places, 0) // 2, cute.size(places, 1) // step

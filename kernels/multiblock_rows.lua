@@ -38,8 +38,8 @@ function multiblock.states(plan, m, sums)
 end
 
 --- Returns the plan with this block's position among the blocks that share
--- rows. Blocks that share rows are numbered in the order in which they begin,
--- so a block waits only for blocks that have begun or will begin next.
+-- rows. Blocks that share rows are numbered in the order in which they begin.
+-- Therefore a block waits only for blocks that have begun or will begin next.
 ---@param plan table
 ---@param state any
 ---@return table plan

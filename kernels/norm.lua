@@ -18,8 +18,8 @@
 -- processed. With bias = true, as many rows with the sums of dB follow.
 -- reduce.columns of kernels/reduce.lua adds the rows of Part, always in the
 -- same order. If k.states(m) is not 0 (rows of more than 16384 elements), the
--- last argument is State, a vector of k.states(m) words of u64, which are 0
--- before the first launch and after each launch.
+-- last argument is State, a vector of k.states(m) words of u64. These words are
+-- 0 before the first launch and after each launch.
 --
 -- Sums are f32. The variance is computed from differences from the mean.
 local cute = require "cute"

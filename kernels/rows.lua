@@ -144,8 +144,8 @@ function Plan:grid(m, resident)
     * self.cluster
 end
 
---- Returns the first row of this thread, and the distance to its next row,
--- which is the number of rows that all blocks process at once.
+--- Returns the first row of this thread, and the distance to its next row. The
+-- distance is the number of rows that all blocks process at once.
 function Plan:walk()
   if self.blocks > 1 then return self.first, self.walking end
   return (cute.arch.block_idx()) // self.cluster * self.rows + self:row(),

@@ -97,9 +97,9 @@ end
 -- Combining lanes and warps
 ---------------------------------------------------------------------------
 
--- Combines x over lanes, within groups of `width` lanes. Returns two results:
--- that for the lanes up to and including this one, and that for the lanes
--- before this one.
+-- Combines x over lanes, within groups of `width` lanes. Returns the result for
+-- the lanes up to and including this one, and the result for the lanes before
+-- this one.
 function Scan:lanes(x, width)
   local lane, f, d = cute.arch.lane_idx() % width, self.op.f, 1
   while d < width do

@@ -226,8 +226,8 @@ end
 -- gradients of sinks, and its launch parameters. sinks and dSinks are (H); LSE
 -- and delta, each row's sum of O dO, are (B,H,S), or (H,total) with the
 -- positions cu_q (B + 1) of sequences. A sink has the weight P = exp(sink -
--- LSE) in each row of its head, and no value, so its gradient is the sum of -P
--- delta over the rows, in a fixed order. padding: each sequence of delta
+-- LSE) in each row of its head, and no value. Therefore its gradient is the sum
+-- of -P delta over the rows, in a fixed order. padding: each sequence of delta
 -- begins at a multiple of this number of rows, as in
 -- kernels/attention_bwd_sm90/sequences.lua.
 ---@param padding? integer

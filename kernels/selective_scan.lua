@@ -143,8 +143,8 @@ end
 local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
 -- Computes log2(1 + 2^x), which is softplus(x ln 2) / ln 2. For t = 2^x below
--- 2^-5, 1 + t would lose bits of t, so the function uses the series of log2(1 +
--- t), within 2e-7.
+-- 2^-5, 1 + t would lose bits of t. Then the function uses the series of log2(1
+-- + t), within 2e-7.
 local function softplus2(x)
   local t = exp2(x)
   local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + t)

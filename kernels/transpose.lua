@@ -10,9 +10,9 @@
 -- in X, B in Z. Both tensors begin at multiples of 16 bytes; their rows may
 -- begin at any element.
 --
--- Writing a part of a 32-byte sector costs as much as writing two sectors, and
--- a tile of B x A can split a sector at each end of its rows. Therefore each
--- row of Z has its own window in each tile. The window begins at a multiple of
+-- Writing a part of a 32-byte sector costs as much as writing two sectors. A
+-- tile of B x A can split a sector at each end of its rows. Therefore each row
+-- of Z has its own window in each tile. The window begins at a multiple of
 -- `whole` bytes in memory, less than `whole` bytes before the tile. A block
 -- loads the 16-byte chunks of X's rows that its windows touch, row by row. A
 -- thread reads single elements from each row, and stores 16 bytes. The chunks

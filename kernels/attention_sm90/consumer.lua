@@ -21,8 +21,8 @@ local WARPGROUP = 128
 
 local consumer = {}
 
---- Returns two MMAs: that of the scores, from Q and K in shared memory, and
--- that of O, from powers in registers and V.
+--- Returns two MMAs. The first computes the scores from Q and K in shared
+-- memory, the second O from powers in registers and V.
 function consumer.mmas(o)
   local groups = cute.make_layout {o.consumers, 1, 1}
   local scores = warpgroup.MmaF16BF16Op(o.dtype, cute.f32,

@@ -24,8 +24,8 @@ local eight = {}
 --- The number of warps that transpose V.
 eight.WARPS = 2
 
---- Returns two MMAs: that of the scores, from Q and K in shared memory, and
--- that of O, from powers in registers and transposed V.
+--- Returns two MMAs. The first computes the scores from Q and K in shared
+-- memory, the second O from powers in registers and transposed V.
 function eight.mmas(o)
   local groups = cute.make_layout {o.consumers, 1, 1}
   local function mma(N, from)
@@ -228,8 +228,8 @@ function eight.rows(x, h, b, part)
   return flash.section(x.more.O(_, h, _), part.row, part.S)
 end
 
---- Returns a function that stores a tile of O, of which each thread stores four
--- adjacent elements at a time. It also stores the logarithms of the rows' sums
+--- Returns a function that stores a tile of O. Each thread stores four adjacent
+-- elements at a time. The function also stores the logarithms of the rows' sums
 -- to lse.
 ---@return function (state, row, S, lse, O, factors): O (S,D); factors: from
 -- eight.factors

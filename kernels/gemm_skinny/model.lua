@@ -22,8 +22,8 @@ model.constants = {
   each = 7.92e10,     -- bytes per second that one multiprocessor can request
   memory = 4.59e12,   -- bytes per second from memory
   l2 = 1.89e13,       -- bytes per second from L2, for operands that fit in L2
-  -- The time of memory accesses is multiplied by 1 + beside * m / count, where
-  -- m is the number of rows of A, and count the number of tiles of B of a warp.
+  -- The time of memory accesses is multiplied by 1 + beside * m / count. m is
+  -- the number of rows of A, and count the number of tiles of B of a warp.
   beside = 0.002,
 }
 local C = model.constants

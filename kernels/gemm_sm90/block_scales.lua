@@ -27,7 +27,7 @@ return function(o, out, acc, w, SA, SB)
   end
   local first = tile[2] * o.tile[2]
   local lane, warp = out.thread % 32, out.thread // 32
-  -- The number of parts of 64 rows that this warpgroup has.
+  -- The number of groups of 64 rows that this warpgroup computes.
   local parts = o.tile[1] // 64 // (o.pingpong and 1 or o.consumers)
   -- `columns` lists the columns whose factors this thread needs, relative to
   -- the lane's first column. `place` maps each such column to its index in the

@@ -1,5 +1,5 @@
--- Measures the time from the start of a script to its first launch, without and
--- with its kernel in the cache, and compares it with another build:
+-- Measures the time from the start of a script to its first launch, with and
+-- without its kernel in the cache. Compares it with another build:
 --   cutelua spec/bench/cold.lua [FOLDER [ROUNDS [MILLISECONDS]]]
 -- FOLDER is a checkout with another build/cutelua. No GPU is needed: the driver
 -- is spec/gpu/fakecuda.c, which ends a process at its first launch. Creating a

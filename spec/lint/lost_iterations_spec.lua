@@ -1,5 +1,6 @@
--- Tests notes on loops of which only the last iteration has an effect, and on
--- lines that load several values of which only the last ones are used.
+-- Tests notes on loops of which only the last iteration has an effect. Also
+-- tests notes on lines that load several values of which only the last ones are
+-- used.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch

@@ -7,11 +7,11 @@
 --     conv.prepare(x, w, y, {device = "gpu"}):launch()
 --
 -- The image x is (N,H,W,C), the filters w are (K,R,S,C), and the result y is
--- (N,P,Q,K), all of bf16 or f16, for N images, C channels and K filters. In the
--- GEMM, a row of A is a pixel of y, and a tile along K is 64 channels at one
--- position (s,r) of the filter. TMA computes the addresses of a tile's pixels
--- and writes zeros for the padding, so the loop of the producer is that of a
--- GEMM. B is w and D is y, both as plain matrices.
+-- (N,P,Q,K), all of bf16 or f16. There are N images, C channels and K filters.
+-- In the GEMM, a row of A is a pixel of y, and a tile along K is 64 channels at
+-- one position (s,r) of the filter. TMA computes the addresses of a tile's
+-- pixels and writes zeros for the padding. Therefore the loop of the producer
+-- is that of a GEMM. B is w and D is y, both as plain matrices.
 --
 -- C must be a multiple of 64, and K a multiple of 8; kernels.conv2d supports
 -- other sizes. The corners of a tensor map and the offsets of a copy have 8

@@ -13,9 +13,9 @@
 -- lanes divide K: each lane loads 4 consecutive elements of each row, and keeps
 -- separate sums. The 128 elements of all lanes are a "run". If the columns of B
 -- are contiguous, 4 groups of 8 lanes divide K instead. Each lane then loads 4
--- elements of 4 columns of B, a group 32 rows of B; a run has 16 elements of K.
--- A warp has `unroll` runs of B in flight; rows of A come from L1. The warps of
--- a block take chunks of `unroll` runs of K in turn.
+-- elements of each of 4 columns of B. Thus a group loads 32 rows of B, and a
+-- run has 16 elements of K. A warp has `unroll` runs of B in flight; rows of A
+-- come from L1. The warps of a block take chunks of `unroll` runs of K in turn.
 --
 -- Products are added in a fixed order. First, each lane adds its products along
 -- K. Then the sums of lanes 16, 8, 4, 2 and 1 apart are added (with b_major =

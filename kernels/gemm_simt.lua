@@ -13,9 +13,9 @@
 --
 -- M and N are contiguous in shared memory. Therefore one load reads 4
 -- neighbours, and a step of K needs 24 registers instead of 96. A warp's load
--- of 16 bytes per lane takes two passes instead of four, if lanes l and l+1
--- (for A) or l and l+2 (for B) read the same address. The layout of the threads
--- below ensures this.
+-- of 16 bytes per lane normally takes four passes. It takes two if lanes l and
+-- l+1 (for A) or l and l+2 (for B) read the same address. The layout of the
+-- threads below ensures this.
 --
 -- If M and N are contiguous in global memory, A and B already have the order
 -- that shared memory needs. Otherwise they are transposed during the copy: a

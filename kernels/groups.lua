@@ -9,8 +9,8 @@
 -- of each of the G groups.
 --
 -- offsets (G+1) and counts (G) are i32 or i64. An offset is clamped to the
--- range from the previous offset to M, and a count to the range from 0 to M, so
--- that no value causes accesses outside the operands.
+-- range from the previous offset to M, and a count to the range from 0 to M.
+-- Therefore no value causes accesses outside the operands.
 --
 -- Tiles of all groups are numbered consecutively. A search advances from group
 -- to group until it finds the group of a tile number. The next search continues

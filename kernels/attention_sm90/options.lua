@@ -22,8 +22,8 @@ local NAMES = "name head value dtype causal window rows tile stages q_stages "
 -- Lists of tiles {rows, keys, time, time with a causal mask} by head size. Each
 -- list has the fastest tile that registers and shared memory allow for each
 -- number of rows. The times are for one score, relative to the first tile of
--- the list without a mask, measured for 512 to 16384 rows on an H100 and an
--- H200. A time is infinite if ptxas serializes the wgmmas of the tile.
+-- the list without a mask. They were measured for 512 to 16384 rows on an H100
+-- and an H200. A time is infinite if ptxas serializes the wgmmas of the tile.
 local TILES = {
   [64] = {{192, 128, 1}, {192, 96, math.huge, 0.96}, {128, 128, 1.2},
           {64, 128, 1.6}},

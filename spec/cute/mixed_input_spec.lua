@@ -1,5 +1,5 @@
 -- Compares the copies of an epilogue and the functions of a mixed-input GEMM
--- with those of the Python DSL 4.8.1 (nvidia-cutlass-dsl), which printed the
+-- with those of the Python DSL 4.8.1 (nvidia-cutlass-dsl). The DSL printed the
 -- texts below on a host without a GPU. Kernels run on the simulator.
 local cute = require "cute"
 local support = require "spec.support"

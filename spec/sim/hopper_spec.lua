@@ -1,5 +1,5 @@
 -- Tests a GEMM made of Hopper's components in the simulator. Blocks of a
--- cluster load half of B for each other by TMA, one warp issues the loads, and
+-- cluster load half of B for each other by TMA. One warp issues the loads, and
 -- two warpgroups multiply by wgmma, with mbarriers between them. The complete
 -- kernel must have no reports at any size and schedule. If a component is
 -- missing or wrong, the report must name its lines.

@@ -38,12 +38,12 @@ local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
 local _ = cute._
 
--- Iterates over tiles of keys, from the last to the first, for the block's tile
--- of rows. V is loaded while the scores are computed, and the next tile of K
--- while V is multiplied. sees = {first, last, from, to, at}: the four results
--- of Sight:blocks and, with a block mask, the function of flash.listed.
--- alter(s, kb, hidden) changes the scores s of tile kb. `hidden` is true if a
--- row may not see all keys of the tile.
+-- Iterates over the tiles of keys, from the last to the first, for the block's
+-- tile of rows. V is loaded while the scores are computed, and the next tile of
+-- K while V is multiplied. `sees` is {first, last, from, to, at}: the four
+-- results of Sight:blocks (kernels/flash.lua) and, with a block mask, the
+-- function that flash.listed returns. alter(s, kb, hidden) changes the scores s
+-- of tile kb. `hidden` is true if a row may not see all keys of the tile.
 local function walk(o, team, sees, Q, K, V, state, acc, alter)
   local BM, BN = o.tile[1], o.tile[2]
   local arch = cute.arch
@@ -77,7 +77,7 @@ local function walk(o, team, sees, Q, K, V, state, acc, alter)
     V.times(0, acc, state:take(s, acc, team.dtype))
   end
   if not o.held then
-    -- If there is no tile of keys, the loop has not waited for the copy of Q.
+    -- Without any tile of keys, the loop has not waited for the cp.async of Q.
     cute.when(cute.le(last, first), function()
       arch.cp_async_wait_group(0)
       arch.sync_threads()

@@ -12,8 +12,8 @@
 -- the weights P = softmax(scale Q K^T), dV = P^T dO, dS = P (dO V^T - delta),
 -- dQ = dS K, dK = dS^T Q.
 --
--- A block either owns a tile of keys and iterates over the rows of Q that see
--- it, or owns a tile of rows of Q and iterates over keys. Blocks of both kinds
+-- A block owns either a tile of keys or a tile of rows of Q. It iterates over
+-- the rows of Q that see its keys, or over the keys. Blocks of both kinds
 -- recompute the weights P. Blocks that own keys compute P transposed, so that
 -- its registers are the left operand of the next product. Without the option
 -- `gradients`, there are no atomics, and equal inputs give equal bits.
@@ -38,7 +38,7 @@ local _ = cute._
 -- delta
 ---------------------------------------------------------------------------
 
--- the rows of a block of the kernel that computes delta; 4 lanes share a row
+-- the rows that a block of the kernel for delta handles; 4 lanes share a row
 local ROWS = 32
 
 local function sums(a)
@@ -72,9 +72,9 @@ end
 -- Weights and their factors
 ---------------------------------------------------------------------------
 
--- Returns a function (block, stage) that copies elements of vector x from
--- global memory to s (N,PIPE) in shared memory: tile `block` of x to this stage
--- of s. x is the LSE or delta of each row of Q. Beyond the last row, the copy
+-- Returns a function (block, stage) for a vector x, the LSE or delta of each
+-- row of Q. The function copies tile `block` of x from global memory to a stage
+-- of s, a tensor (N,PIPE) in shared memory. Beyond the last row, the copy
 -- stores zeros.
 local function numbers(team, x, s)
   local n = cute.size(s, 0)
@@ -99,12 +99,12 @@ local function in_bits(lse)
   return cute.where(cute.eq(lse, -math.huge), 0.0, lse * flash.LOG2E)
 end
 
--- Replaces the scores s by the weights P = 2^(c s - lse). If dp, the gradients
--- of P, is given, replaces it by dS. lse(i, j) and delta(i, j) return the
--- numbers for row i and column j of a thread's accumulators. slopes, if given,
--- has the derivatives of the scores that score_mod returned. add(i, j, d, w),
--- if given, is called for each of these scores with its gradient d and weight
--- w.
+-- Replaces the scores s by the weights P = 2^(c s - lse). `dp`, if given, has
+-- the gradients of P, and is replaced by dS. lse(i, j) and delta(i, j) return
+-- the LSE and the delta of the row of Q that belongs to a thread's accumulator
+-- (i, j). `slopes`, if given, has the derivatives of the scores that score_mod
+-- returned. add(i, j, d, w), if given, is called for each of these scores with
+-- its gradient d and weight w.
 local function weigh(s, dp, c, lse, delta, slopes, add)
   local sr, pr = flash.by_rows(s), dp and flash.by_rows(dp)
   local slope = slopes and flash.by_rows(slopes)
@@ -167,8 +167,9 @@ end
 -- Iterates over tiles. This block's tiles X and Z (Q and dO, or K and V) are
 -- multiplied with tiles Y and W (K and V, or Q and dO): the scores are X Y^T,
 -- the gradients of the weights Z W^T. Each step adds dS Y to t.dX and P W to
--- t.dZ, if these accumulators exist. count, at: with a block mask, the results
--- of flash.listed for its visible tiles; otherwise nil.
+-- t.dZ, if these accumulators exist. With a block mask, `count` is the number
+-- of visible tiles, and at(i) returns the index of tile i (see flash.listed).
+-- Both are nil otherwise.
 local function walk(o, team, t, c, count, at)
   local BM, BN = o.tile[1], o.tile[2]
   local first, last, from, to = t.sight:blocks(t.row, BM, BN)
@@ -219,8 +220,8 @@ local function frame(o, dtype)
   return team, t
 end
 
--- Returns the function of flash.change that replaces scores of head h, or nil
--- if scores do not change.
+-- Returns a function that applies score_mod and mask_mod to scores of head h
+-- (see flash.change), or nil if there are no such functions.
 local function change(o, a, b, h, rows, columns, turned)
   return flash.change {score = a.score, mask = a.mask, scale = a.scale, b = b,
     h = h, tile = o.tile, rows = rows, columns = columns, turned = turned,
@@ -263,8 +264,8 @@ local function of_rows(o, a)
   finish()
   local function store() a.adder:store(a.parts(_, bm, h, b), o.warps) end
   if a.adder and a.cu_q then
-    -- Block b = B handles the rows after the last sequence, whose scores add to
-    -- no gradient.
+    -- Blocks with b = B handle the rows after the last sequence. Scores of
+    -- these rows contribute to no gradient.
     cute.when(cute.lt(b, cute.size(a.parts, 3)), store)
   elseif a.adder then store() end
   t.dX:store(t.dX:load() * a.scale)
@@ -315,8 +316,8 @@ local function of_keys(o, a)
 end
 
 -- The default tile and number of warps for each head size. From head size 192
--- on, one kernel for both dK and dV would need too many registers, so there are
--- two kernels, one for dK and one for dV.
+-- on, one kernel for both dK and dV would need too many registers. Therefore dK
+-- and dV have separate kernels.
 local DEFAULT = {
   [32] = {{64, 64}, 4}, [64] = {{64, 64}, 4}, [96] = {{64, 64}, 4},
   [128] = {{64, 64}, 4}, [192] = {{128, 32}, 8}, [256] = {{64, 32}, 4},

@@ -89,8 +89,8 @@ return function(given)
                        {min_blocks = 1})
   self.behind = kernel("attention_dq", 128 * o.sharers, edges.behind(o))
 
-  --- Returns a list {atom, coordinates} of each operand for TMA, in the order
-  -- of the kernel's parameters.
+  --- Returns a list with {atom, coordinates} for each operand that TMA
+  -- accesses, in the order of the kernel's parameters.
   ---@param t table the tensors, see arguments()
   ---@param acc any the accumulators of dQ
   function self.maps(t, acc)

@@ -14,7 +14,7 @@
 -- Q and O are (B,S,H,D), K and V (B,T,G,D), of bf16 or f16; LSE is (B,H,S) of
 -- f32. lengths, (B) of i32, gives each sequence's number of keys; without it,
 -- every sequence has T keys. The S rows of a sequence belong to its last S
--- keys: row s sees the keys up to and including its own one.
+-- keys: row s sees the keys up to its own key, inclusive.
 --
 -- `cache` is a table of further tensors, all optional:
 -- pages (B,n) of i32: K and V consist of pages (P,page,G,D), and the keys of
@@ -34,7 +34,7 @@
 -- elements of the keys, V and v are not used, and O has heads of 512.
 --
 -- A tile of rows consists of all S rows of the `group` heads of Q that share a
--- head of K, so that each key is read once. Reading the keys dominates the
+-- head of K. Therefore each key is read once. Reading the keys dominates the
 -- time.
 local core = require "cute.core"
 local rules = require "kernels.operand_rules"
@@ -72,8 +72,8 @@ local function jobs_of(o, B, S, H)
   return jobs, columns, o.chunk and WARPS // 2 or groups
 end
 
--- The second kernel. It combines the partial results of each row; the sums of
--- exponentials are the weights.
+-- The second kernel. It combines the partial results of each row, weighted by
+-- their sums of exponentials.
 local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
                         cache)
   -- Some rows of a tile do not exist in Q, and some partial results were never
@@ -123,7 +123,7 @@ local function together(o, mQ, mK, _V, mO, mL, mParts, mLogs, _scale, lengths,
       cute.autovec_copy(sums(_, lane, warp + i), other)
       x:store(x:load() + other:load())
     end
-    local some = cute.ne(sum, 0)  -- NaN, too
+    local some = cute.ne(sum, 0)  -- true for NaN, too
     local out = cute.make_rmem_tensor({width}, mO.element_type)
     out:store((x:load() * cute.where(some, 1 / sum, 0.0)):to(mO.element_type))
     cute.autovec_copy(out, cute.local_tile(mO(b, s, h, _), {width}, place))

@@ -39,8 +39,8 @@ local function evaluate(o, mask, row, col, b, h, bits)
   local whole, high = tiles.divides(M, o.rows), cute.min(o.rows - row, M)
   for c = 0, N - 1, 32 do
     local k = col + c + lane
-    -- The key whose bit this lane computes. A word holds the bits of 32 keys in
-    -- the order of flash.bits.
+    -- the key whose bit this lane computes: a word holds the bits of 32 keys in
+    -- the order of flash.bits
     if bits then
       k = col + (c // 128 * 128 + c % 128 // 16) + lane // 2 * 8 + lane % 2
     end

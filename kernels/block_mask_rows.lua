@@ -38,9 +38,9 @@ local function search(list, least)
   return low
 end
 
--- Returns the entry of tile m of rows for tile n of keys, or -1 if it has none.
--- Also returns the number for `before`. list: the visible blocks of the block
--- of rows that contains tile m.
+-- Returns two numbers. The first is the entry of tile m of rows in the list of
+-- tile n of keys, or -1 if it has none. The second is the number for `before`.
+-- list: the visible blocks of the block of rows that contains tile m.
 local function find(o, list, m, n)
   local N, BN = o.tile[2], o.block[2]
   local first = n * N // BN
@@ -58,8 +58,8 @@ local function find(o, list, m, n)
   local whole = cute.eq(at - from, last - first + 1) & cute.eq(partly, 0)
   local entry = cute.where(cute.gt(at, from),
                            2 * m + cute.where(whole, 0, 1), -1)
-  -- One more than the index of the last tile that overlaps the previous visible
-  -- block of keys.
+  -- One more than the index of the last tile of keys that overlaps the previous
+  -- visible block of keys.
   local block = list[cute.max(from - 1, 1)] >> 1
   local before = cute.where(cute.gt(from, 1),
                             cute.min((block * BN + (BN - 1)) // N + 1, n), 0)
@@ -96,7 +96,7 @@ local function kernel(o, blocks, lists, befores)
     count = count + cute.arch.popc(lanes)
   end
   cute.when(cute.eq(lane, 0), function() list[0], befores_of[0] = count, 0 end)
-  -- Sets the remaining elements to zeros, although nothing reads them.
+  -- Fills the rest of the list with zeros, although nothing reads them.
   for at in cute.range(count + 1 + lane, total + 1, WARP) do
     list[at], befores_of[at] = 0, 0
   end

@@ -99,8 +99,8 @@ function block_scaled.tiled(count, rows, blocks)
 end
 
 -- Returns the ue8m0 code of an mx block's factor, and a function that divides
--- an element by the factor. most: the f32 bits of the largest magnitude of the
--- block.
+-- an element by the factor. `most` is the largest magnitude of the block, as
+-- the bits of an f32.
 local function mx(f, most)
   local exponent = most >> 23
   local code = cute.where(cute.eq(exponent, 255), NAN_MX,
@@ -111,8 +111,8 @@ local function mx(f, most)
 end
 
 -- Returns the e4m3 code of an nv block's factor, and a function that divides an
--- element by the factor. most: the f32 bits of the largest magnitude of the
--- block. scale: the matrix's global scale, or nil.
+-- element by the factor. `most` is the largest magnitude of the block, as the
+-- bits of an f32. `scale` is the matrix's global scale, or nil.
 local function nv(_, most, scale)
   local share = most:bitcast(cute.f32) / LARGEST
   if scale then share = share / scale end
@@ -138,7 +138,7 @@ local function new(what, o)
   rules.need(o.n % f.size == 0, what, "rows of %d elements; a multiple of %d "
     .. "is needed", o.n, f.size)
   local blocks = o.n // f.size
-  -- The extents of S for a matrix, including factors outside the matrix.
+  -- The extents of S for one matrix. They include factors outside the matrix.
   local high, wide = 1, blocks
   if o.tiled then
     rules.given(what, o, "rows")
@@ -232,8 +232,8 @@ function block_scaled.dequantize(o)
   return self
 end
 
---- For each narrower type, by its name: the 8-bit type that represents all its
--- values.
+--- Maps the name of each narrower type to an 8-bit type that represents all of
+-- its values.
 block_scaled.WIDER = {e3m2 = cute.e5m2, e2m3 = cute.e4m3, e2m1 = cute.e4m3}
 
 --- Makes the kernel that converts elements Q (M,N) of 6 or 4 bits to elements Y

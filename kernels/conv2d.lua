@@ -7,7 +7,7 @@
 --
 -- The image x is (N,H,W,C), the filters w are (K,R,S,C), and the result y is
 -- (N,P,Q,K), for N images, C channels and K filters. The extents can have any
--- size. In the GEMM, A is a view of x, whose layout has nested modes: a row for
+-- size. In the GEMM, A is a view of x. Its layout has nested modes: a row for
 -- each pixel (q,p,n) of y, and a column for each tap (c,s,r) of a filter. A
 -- contains each element of x up to R S times, so x is loaded through L1.
 -- Predicates, one bit for each row and tap, exclude the padding. B is w and C
@@ -48,9 +48,9 @@ local function read_again(o, taps)
     and not (math.type(taps) and taps == 1)
 end
 
--- Returns a function of a tap t. Bit i - 1 of the result is set if position
--- at[i] + t * step is between 0 and the extent. If the bits of all taps fit
--- into one word, they are computed once.
+-- Returns a function of a tap's index t along one axis. Bit i - 1 of the result
+-- is set if position at[i] + t * step is inside the image, from 0 to extent -
+-- 1. If the bits of all taps fit into one word, they are computed once.
 local function inside(at, taps, step, extent)
   local function bits(t)
     local word = 0
@@ -70,15 +70,15 @@ end
 
 -- Returns a function that makes the predicate of A for a list `rows` of rows.
 -- The predicate (k, i) reports whether the element of A in row rows[i] and
--- column k is inside x, not in the padding. k is a column's index or, for the
--- layout of tiles (see columns), coordinates {s, r, ...}.
+-- column k is inside x, and not in the padding. k is a column's index or, for
+-- the layout of tiles (see columns), its coordinates {s, r, ...}.
 local function valid_of(o, x, w, y)
   local P, Q = y.shape[2], y.shape[3]
   local R, S, C = w.shape[2], w.shape[3], w.shape[4]
   local stride, step, pad = o.stride, o.dilation, o.padding
   local taps = math.type(R) and math.type(S) and math.max(R, S)
   -- The number of rows of A whose bits fit into one word. A row needs `taps`
-  -- bits, and at most 31 bits of a word are used.
+  -- bits; a word provides 31.
   local some = math.max(31 // (taps or 1), 1)
   return function(rows)
     local words = {}

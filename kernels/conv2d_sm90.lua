@@ -7,14 +7,14 @@
 --     conv.prepare(x, w, y, {device = "gpu"}):launch()
 --
 -- The image x is (N,H,W,C), the filters w are (K,R,S,C), and the result y is
--- (N,P,Q,K), all of bf16 or f16, for N images, C channels and K filters. In the
--- GEMM, a row of A is a pixel of y, and a tile along K is 64 channels at one
--- position (s,r) of the filter. TMA computes the addresses of a tile's pixels
--- and writes zeros for the padding, so the loop of the producer is that of a
--- GEMM. B is w and D is y, both as plain matrices.
+-- (N,P,Q,K), all of bf16 or f16. There are N images, C channels and K filters.
+-- In the GEMM, a row of A is a pixel of y, and a tile along K is 64 channels at
+-- one position (s,r) of the filter. TMA computes the addresses of a tile's
+-- pixels and writes zeros for the padding. Therefore the loop of the producer
+-- is that of a GEMM. B is w and D is y, both as plain matrices.
 --
 -- C must be a multiple of 64, and K a multiple of 8; kernels.conv2d supports
--- other sizes. A tensor map stores corners, and a copy stores offsets, in 8
+-- other sizes. The corners of a tensor map and the offsets of a copy have 8
 -- bits each. This limits the padding to 128, and the distance from a pixel to
 -- the end of the filter to 255.
 local conv2d = require "kernels.conv2d"
@@ -167,8 +167,8 @@ local function make(given)
   return conv
 end
 
---- Returns the options that the rule of kernels.gemm_sm90 prefers for a
--- convolution whose result has m pixels of n channels, with k = R S C.
+--- Returns the options that kernels.gemm_sm90 prefers for a convolution whose
+-- result has m pixels of n channels, with k = R S C.
 ---@param m integer
 ---@param n integer
 ---@param k integer
@@ -180,7 +180,7 @@ function conv2d_sm90.choose(m, n, k, o)
   for _, c in ipairs(gemm_sm90.candidates(m, n, k, rest)) do
     if c.options.tile[3] == CHANNELS and c.options.split == nil then
       for name in pairs(own) do c.options[name] = o and o[name] end
-      -- The choice of kernels.gemm_sm90 may tell L2 not to keep A. In a
+      -- The options of kernels.gemm_sm90 may tell L2 to evict A early. In a
       -- convolution, however, most elements of A are read again for other taps
       -- of the filter.
       c.options.a_hint = o and o.a_hint

@@ -83,10 +83,11 @@ local function vectors(extents, stride, width)
   return cute.make_layout({width, shape}, {stride[1], strides})
 end
 
--- Returns a list with a function for each input. That function returns, in
--- registers, the input's elements at a position. at(t, op) returns a function
--- that maps a position to a view of t's elements. If the second result of `at`
--- is true, the function returns the registers themselves.
+-- Returns a list with a function for each input. That function loads the
+-- input's elements at a position into registers, and returns them. at(t, op)
+-- returns a function that maps a position to a view of t's elements. If the
+-- second result of `at` is true, that function returns registers instead of a
+-- view.
 local function reads(tensors, ops, width, at)
   local list = {}
   for i, t in ipairs(tensors) do
@@ -131,7 +132,7 @@ local function compute(o, ins, scalars, index, width, ...)
 end
 
 ---------------------------------------------------------------------------
--- Straight: contiguous along the first mode
+-- Straight: inputs that are contiguous along the first mode
 ---------------------------------------------------------------------------
 
 -- Makes two functions for vectors of `width` elements. Vector 0 begins at
@@ -194,7 +195,7 @@ local function straight(o, inputs, outputs, scalars)
 end
 
 ---------------------------------------------------------------------------
--- Turned: transposed through shared memory
+-- Turned: inputs that are transposed through shared memory
 ---------------------------------------------------------------------------
 
 -- Returns the layout of an operand with three modes: vectors (W,VECTORS) along
@@ -233,8 +234,8 @@ local function turn(o, t, op, at)
   local reach = o.block // 32 // warps * 4
   local steps = TB // P // reach
   local held = cute.make_rmem_tensor({w, V // w, P, steps}, op.dtype)
-  -- True if elements have at least 32 bits and rows can begin inside a 128-byte
-  -- cache line. The loads then ask L2 to prefetch pairs of lines.
+  -- Whether elements have at least 32 bits and rows can begin inside a 128-byte
+  -- cache line. If so, the loads ask L2 to prefetch pairs of lines.
   local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
   local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
     {level_prefetch_size = cut and "size_256b" or nil})
@@ -272,10 +273,10 @@ end
 
 -- Returns three functions for an input t whose rows begin at any address, with
 -- A contiguous. bring(guard) copies the 16-byte chunks that the tile's rows
--- touch to shared memory, pass() waits for them, and read(a) returns this
--- thread's W elements at index a along A. Groups of W rows begin 4 banks apart.
--- Lanes that read W rows each, at four neighbouring positions along A, then
--- have no bank conflicts.
+-- touch to shared memory. pass() waits for these copies. read(a) returns this
+-- thread's W elements at index a along A. In shared memory, groups of W rows
+-- begin 4 banks apart. Lanes that read W rows each, at four neighbouring
+-- positions along A, then have no bank conflicts.
 local function shift(o, t, op, at)
   local TB, TA, W = o.tile[1], o.tile[2], o.width
   local V = 128 // op.dtype.bits
@@ -353,9 +354,9 @@ local function shift(o, t, op, at)
 end
 
 -- Distributes the threads of a block over a tile (B,A). Up to `most` lanes of a
--- warp have adjacent vectors along B; the other lanes have other coordinates
--- along A. Returns a thread's vector index along B, its first coordinate along
--- A, and the step to its next coordinate along A.
+-- warp have adjacent vectors along B; the other lanes differ in their
+-- coordinates along A. Returns a thread's vector index along B, its first
+-- coordinate along A, and the step to its next coordinate along A.
 local function spread(o, most)
   local along, warps = o.tile[1] // o.width, o.block // 32
   local lanes = math.min(along, most)
@@ -421,8 +422,8 @@ local function turned(o, inputs, outputs, scalars)
       end
       local ok = guard and cute.lt(at.b // W + b, B // W)
         & cute.lt(at.a + a, A)
-      -- If the tile is narrower along A than one step of the block, some
-      -- threads are outside the tile.
+      -- If the tile is narrower along A than the distance that the block covers
+      -- at once, some threads are outside the tile.
       if TA < step then
         ok = ok and ok & cute.lt(a, TA) or cute.lt(a, TA)
       end
@@ -445,8 +446,8 @@ local function widest(o)
   return 128 // bits
 end
 
--- Converts the lists of operand types in p to lists of operands with strides
--- and widths. Each operand has n contiguous elements.
+-- Completes p for operands of n contiguous elements: replaces the lists of
+-- operand types by lists of operands with strides and widths.
 local function side_by_side(o, p)
   for _, name in ipairs {"inputs", "outputs"} do
     for i, dtype in ipairs(p[name]) do
@@ -483,8 +484,8 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
--- Returns p with other extents: those in the kernel's last arguments,
--- args[from] and later.
+-- Returns p with other extents, which are the kernel's arguments from
+-- args[from] on.
 local function with_extents(p, args, from)
   local e = table.move(args, from, from + #p.extents - 1, 1, {})
   local count = e[1] // p.width

@@ -9,11 +9,11 @@
 --     local scores = team:times(sK)
 --     scores(stage, s, take_Q)                -- s += Q K^T
 --
--- The left operand of a product is passed as a function of k. It returns the
--- operand's fragment (MMA,M) for the k-th 16 elements of K. The rows of a
--- product are distributed over the warps so that the four lanes of a quad hold
--- a row. In the softmax, the "power" of a score is its exponential, which is
--- computed as a power of 2.
+-- The left operand of a product is passed as a function of k, which returns the
+-- fragment (MMA,M) of the k-th 16 elements of K. The rows of a product are
+-- distributed over the warps so that the four lanes of a quad hold a row. In
+-- the softmax, the "power" of a score is its exponential, which is computed as
+-- a power of 2.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"
@@ -107,7 +107,8 @@ function flash.left_operand(acc)
   return function(k) return view(_, _, k) end
 end
 
---- Reduces x with f over the four lanes of a quad, which together hold a row.
+--- Reduces x with f over the four lanes of a quad. Together, these lanes hold a
+-- row.
 function flash.quad(f, x)
   x = f(x, cute.arch.shuffle_sync_bfly(x, 2))
   return f(x, cute.arch.shuffle_sync_bfly(x, 1))
@@ -123,10 +124,11 @@ Team.__index = Team
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
---- Makes a team, which consists of all warps of a block: `warps` of them along
--- the rows of a tile and `across` (1 when absent) along its columns. Each warp
--- has `each` columns at a time (16 when absent). tid: the thread's index in the
--- team, which is its index in the block when absent.
+--- Makes a team, an object for the warps of a block that compute products
+-- together: `warps` of them along the rows of a tile and `across` (1 when
+-- absent) along its columns. Each warp has `each` columns at a time (16 when
+-- absent). tid: the thread's index in the team, which is its index in the block
+-- when absent.
 function flash.team(dtype, warps, across, each, tid)
   across = across or 1
   if not MMA[dtype.name] then
@@ -218,7 +220,7 @@ function flash.place(S, M, turned, cu)
   return turned and tiles.count(S, M) - 1 - at or at
 end
 
--- Makes the tiled copy by which all threads together copy rows of D elements.
+-- Makes the tiled copy with which all threads together copy rows of D elements.
 -- Each thread copies 16 bytes, and one copy spans at most 128 bytes of a row.
 function Team:copy(name, D)
   local along = core.gcd(D, 64) // 8
@@ -243,12 +245,12 @@ function Team:rows(X, s)
   end
 end
 
---- Calls f(tile, stage) for tiles last - 1 down to first. Two stages of shared
--- memory alternate: the next tile is loaded while the current one is processed.
--- load(tile, stage, inner) loads a tile; `inner` is true for every tile but
--- tile last - 1. meet() synchronizes the threads that share the stages. For the
--- tiles of a list, `at` is the function that flash.listed returns, and `inner`
--- is always false.
+--- Calls f(tile, stage) for the tiles last - 1 down to first. Two stages of
+-- shared memory alternate: the next tile is loaded while the current one is
+-- processed. load(tile, stage, inner) loads a tile; `inner` is true for every
+-- tile but tile last - 1. meet() synchronizes the threads that share the
+-- stages. With a block mask, `at` is the function that flash.listed returns,
+-- and `inner` is always false.
 ---@param f fun(tile: any, stage: any)
 ---@param at? function
 function flash.walk(first, last, load, meet, f, at)
@@ -468,7 +470,7 @@ function flash.bits(bits, places, row, N, keys)
   local rows, parts = cute.size(places, 0), keys // N
   local held = cute.make_rmem_tensor({rows}, cute.u32)
   local function load(n)
-    -- the index of the tile's first key within the block of the mask
+    -- the tile's first key, as an index within the block of the mask
     local first = n % parts * N
     local word = first // 128 * 4 + places(0, 0)[2] // 2
     for i = 0, rows - 1 do
@@ -568,8 +570,8 @@ function flash.change(o)
       if take then take(i, j, y) else all[{i, j}] = y end
     end
     local m, n = cute.size(all, 0), cute.size(all, 1)
-    -- With `take`, consecutive scores are those of one column, which saves
-    -- registers, unless o.by_rows is set.
+    -- With `take`, scores are computed column by column, which saves registers,
+    -- unless o.by_rows is set.
     local by_rows = o.by_rows or not take
     for x = 0, m * n - 1 do
       if by_rows then one(x // n, x % n) else one(x % m, x // m) end
@@ -613,7 +615,7 @@ end
 
 --- Makes a function (s, places, row, masked) for a tile of scores s whose first
 -- row is `row`. That function returns nil if nothing changes the scores.
--- Otherwise it returns a function (n[, near[, take]]) that applies score_mod to
+-- Otherwise it returns a function (n[, near[, take]]). It applies score_mod to
 -- the scores of block n of keys and, if the block is `masked`, hides keys.
 -- `masked` may be a traced value. With a block mask (o.list), the mask applies
 -- only where `masked` is true. take, by_rows: see flash.change.
@@ -715,8 +717,8 @@ function flash.softmax(rows, c, hidden, sink, lift, most)
   local base = cute.make_rmem_tensor({rows}, cute.f32)
   local fix = cute.make_rmem_tensor({rows}, cute.f32)
   low:fill(sink and cute.min(sink * -flash.LOG2E, NOTHING) or NOTHING)
-  -- The sums of a quad's four lanes are added later. With the first base, the
-  -- power of the sink is 1, so each lane starts with a quarter of it.
+  -- The sums of a quad's four lanes are added later. Relative to the first
+  -- base, the power of the sink is 1, so each lane starts with a quarter of it.
   sum:fill(sink and cute.where(cute.gt(sink, -math.huge), 0.25, 0.0) or 0)
   base:fill(0)
   fix:fill(1)
@@ -741,8 +743,8 @@ function Softmax:recount(i, best, excess)
   return flash.exp2(cute.where(rises, fall, 0.0))
 end
 
--- Returns the largest of the n scores in row i. Four chains of comparisons are
--- independent of each other.
+-- Returns the largest of the n scores in row i. Four independent chains of
+-- comparisons hide their latency.
 local function largest(sr, i, n)
   local best = {}
   for j = 0, n - 1 do
@@ -756,7 +758,7 @@ local function scale_row(ar, i, x)
   for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * x end
 end
 
---- Changes the bases of rows whose scores s exceed them by more than RISE, and
+--- Raises the bases of rows that have scores s more than RISE above them, and
 -- scales the sums of these rows. In rows whose scores exceed FAR, subtracts the
 -- base from the scores. Returns whether a base changed in any row of this warp.
 -- In this case, `fix` holds the factors by which the rows' accumulators have to
@@ -805,8 +807,8 @@ function Softmax:powers(s)
 end
 
 -- Replaces scores by their powers (exponentials, see the head of this file).
--- Returns the sum of each row's powers. Also returns whether some row of the
--- warp needs a larger base or far() is true. If each(take) is given, it calls
+-- Returns each row's sum of powers. Also returns whether some row of the warp
+-- needs a larger base or far() is true. If each(take) is given, it calls
 -- take(i, j, score) for each score; otherwise, flash.each does.
 function Softmax:guess(s, each, far)
   local sr, parts, over = flash.by_rows(s), {}, nil
@@ -904,7 +906,7 @@ function Softmax:finish(acc, factor)
   local ar, logs = flash.by_rows(acc), {}
   for i = 0, self.rows - 1 do
     local sum = flash.quad(cute.add, self.sum[i])
-    local some = self.hidden and cute.ne(sum, 0)  -- NaN, too
+    local some = self.hidden and cute.ne(sum, 0)  -- true for NaN, too
     local r = (factor or 1) / sum
     if some then r = cute.where(some, r, 0.0) end
     for j = 0, cute.size(ar, 1) - 1 do ar[{i, j}] = ar(i, j) * r end

@@ -13,10 +13,10 @@
 -- it. The object `sums` hides this difference. Loads, the loop over K and the
 -- epilogue do not depend on the atom.
 --
--- A block of four warps computes a tile. One thread loads tiles of A and B by
--- TMA, `stages` of them at a time. Rows of A and B are contiguous and start at
--- multiples of 16 bytes. The kernel is short, not fast: kernels/gemm_sm90 and
--- kernels/gemm_sm100 have a warp for each role.
+-- A block of four warps computes a tile of C. One thread loads tiles of A and B
+-- by TMA, and keeps up to `stages` of them in flight. Rows of A and B are
+-- contiguous and start at multiples of 16 bytes. The kernel is short, not fast:
+-- kernels/gemm_sm90 and kernels/gemm_sm100 have a warp for each role.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local sign = require "cute.lang.signature"
@@ -29,7 +29,7 @@ local tcgen05, warpgroup = cute.nvgpu.tcgen05, cute.nvgpu.warpgroup
 local THREADS = 128
 
 ---------------------------------------------------------------------------
--- Sums
+-- Accumulators
 ---------------------------------------------------------------------------
 
 -- in_registers and in_tmem each return a function. That function synchronizes

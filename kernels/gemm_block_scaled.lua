@@ -68,8 +68,8 @@ local function make_kernel(o)
       mma:make_fragment_C(mma:partition_shape_C {BM, BN}).layout)
 
     cute.when(warp:eq(0) & arch.elect_one(), function()
-      -- Returns a function that loads tile k to a stage. Operands are tiles of
-      -- bytes (row,K). Scale factors are tiles of words (chunk,K chunks,row
+      -- Returns a function that loads tile k into a stage. Operands have tiles
+      -- of bytes (row,K). Scale factors have tiles of words (chunk,K chunks,row
       -- chunks).
       local function loader(tma, s, c, shape, at)
         local from, to = cpasync.tma_partition(tma, 0, cute.make_layout(1),
@@ -160,8 +160,8 @@ return function(options)
   --- Returns the number of blocks for a result of m x n.
   function gemm.grid(m, n) return tiles.count(m, BM) * tiles.count(n, BN) end
 
-  --- Returns the layout of the scale factors of `rows` rows of k numbers: from
-  -- (row,block) to the index of the factor in memory, with rows and blocks
+  --- Returns the layout of the scale factors of `rows` rows of k numbers. It
+  -- maps (row,block) to the index of the factor in memory. Rows and blocks are
   -- rounded up to whole chunks.
   function gemm.scale_layout(rows, k)
     return cute.filter_zeros(
@@ -190,8 +190,8 @@ return function(options)
   end
 
   --- Returns the kernel's arguments for a problem m x n x k. A, SFA, B, SFB and
-  -- C are tensors or names. For a name, the argument is a list of the name and
-  -- a function that makes the argument from a tensor.
+  -- C are tensors or names. A name becomes a list of the name and a function
+  -- that makes the argument from a tensor.
   function gemm.arguments(m, n, k, A, SFA, B, SFB, C)
     local list = {}
     for i, x in ipairs {{A, operand(BM)}, {SFA, factors(BM, m, k)},

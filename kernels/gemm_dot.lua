@@ -10,12 +10,12 @@
 -- Batches are a third mode of these matrices.
 --
 -- A warp computes the products of `count` rows of B and `rows` rows of A. Its
--- lanes divide K: each lane loads 4 consecutive elements of each row, 128
--- elements of all lanes together (a "run"), and keeps separate sums. If the
--- columns of B are contiguous, 4 groups of 8 lanes divide K. Each lane loads 4
--- elements of 4 columns of B, a group 32 rows of B; a run has 16 elements of K.
--- A warp has `unroll` runs of B in flight; rows of A come from L1. The warps of
--- a block take chunks of `unroll` runs of K in turn.
+-- lanes divide K: each lane loads 4 consecutive elements of each row, and keeps
+-- separate sums. The 128 elements of all lanes are a "run". If the columns of B
+-- are contiguous, 4 groups of 8 lanes divide K instead. Each lane then loads 4
+-- elements of each of 4 columns of B. Thus a group loads 32 rows of B, and a
+-- run has 16 elements of K. A warp has `unroll` runs of B in flight; rows of A
+-- come from L1. The warps of a block take chunks of `unroll` runs of K in turn.
 --
 -- Products are added in a fixed order. First, each lane adds its products along
 -- K. Then the sums of lanes 16, 8, 4, 2 and 1 apart are added (with b_major =
@@ -50,9 +50,9 @@ local function guarded(p, to, piece, guard, copy)
   cute.when(cute.lt(piece, p.k // EACH), copy)
 end
 
--- Returns the function load(to, run, guard) for `count` rows of matrix t from
--- row `first` on. The rows belong to a tile of `tile` rows. The function loads
--- this lane's elements of a run into the registers `to`, (4,count).
+-- Returns a function load(to, run, guard) for `count` rows of matrix t from row
+-- `first` on. It loads this lane's elements of a run of each row into the
+-- registers `to`, (4,count). The rows belong to a tile of `tile` rows.
 local function rows_of(p, t, first, count, tile, prefetch)
   local vectors, rows, at = vectors_of(t, 2), t.shape[1], {}
   local atom = cute.make_copy_atom("DefaultCopy", t.element_type,
@@ -73,8 +73,8 @@ local function rows_of(p, t, first, count, tile, prefetch)
   end
 end
 
--- Returns a function like that of rows_of, for 4 rows of B from row `first` on,
--- if the columns of B are contiguous. `to`: (4 rows,4 elements of K).
+-- Like rows_of, but for a B with contiguous columns: returns a function that
+-- loads 4 rows of B from row `first` on. `to`: (4 rows,4 elements of K).
 local function columns_of(p, t, first)
   local vectors, piece = vectors_of(t, 1), first // EACH
   local atom = cute.make_copy_atom("DefaultCopy", t.element_type,
@@ -92,9 +92,10 @@ local function columns_of(p, t, first)
   end
 end
 
--- Adds the products of this warp's runs of K to `sums`, (1,count,rows). party:
--- the warp's index among the warps that divide K. x: a list of functions, each
--- of which loads GROUP rows of A. w: the function that loads the rows of B.
+-- Adds the products of this warp's runs of K to `sums`, (1,count,rows). `party`
+-- is the warp's index among the warps that divide K. `x` is a list of
+-- functions, each of which loads GROUP rows of A. `w` is the function that
+-- loads the rows of B.
 local function walk(p, party, x, w, sums)
   local chunk, step, some = p.unroll, p.warps[2], math.min(p.rows, GROUP)
   local held = cute.make_rmem_tensor({EACH, p.count, chunk}, cute.f32)
@@ -145,8 +146,8 @@ end
 
 -- Adds the partial sums v[1], v[2] ... over the lanes that divide K. The number
 -- of sums is a power of two. Lanes exchange halves of the list, so that each
--- lane ends with a part of it. Returns that part, and the index of its first
--- sum, from 0 on.
+-- lane ends with the complete sums of a part of it. Returns that part, and the
+-- index (from 0) of its first sum.
 local function across_lanes(p, v)
   local lane, n, first, apart = cute.arch.lane_idx(), #v, 0, LANES
   while apart > LANES // p.lanes do
@@ -167,8 +168,8 @@ local function across_lanes(p, v)
   return table.move(v, 1, n, 1, {}), first
 end
 
--- Adds the sums of the warps of a block that divide K, and stores the results
--- to D, optionally through the epilogue.
+-- Adds the sums of the block's warps that divide K, and stores the results to
+-- D, optionally through the epilogue.
 local function leave(p, at, sums, D, ...)
   local v, count = {}, p.count
   for i = 0, count * p.rows - 1 do
@@ -245,10 +246,10 @@ local function body(p, mA, mB, mD, ...)
 end
 
 ---------------------------------------------------------------------------
--- Plans
+-- Configurations
 ---------------------------------------------------------------------------
 
--- The most rows of A in a tile.
+-- The largest number of rows of A in a tile.
 local MOST_ROWS = 16
 
 local OPTIONS = "n k m b_major count rows warps unroll name min_blocks "
@@ -278,7 +279,8 @@ local function plan(o)
   rules.need(not by_columns or p.n % EACH == 0 and p.count == EACH, "gemm_dot",
     "N is %d and count %d with b_major = \"n\"; a multiple of 4, and 4 are "
     .. "needed", p.n, p.count)
-  -- lanes: the number of lanes that divide K. run: the elements of K in a run.
+  -- `lanes` is the number of lanes that divide K, and `run` the number of
+  -- elements of K in a run.
   p.lanes = by_columns and 4 or LANES
   p.run = p.lanes * EACH
   p.rows = p.rows or rows_for(p.m)
@@ -291,7 +293,7 @@ local function plan(o)
     "gemm_dot", "warps = {%d, %d}; powers of 2 are needed, at most 32 warps",
     across, along)
   p.tile = {p.rows, across * p.count * LANES // p.lanes}
-  -- The arrangement of the threads that store D. Neighbouring threads have
+  -- Arranges the threads that store D so that neighbouring threads have
   -- neighbouring columns.
   local high = math.min(p.rows, p.block // p.tile[2])
   p.out = cute.make_tiled_mma(FMA, cute.make_layout({high, p.tile[2], 1},
@@ -307,8 +309,8 @@ local CHOICES = {
   {2, 1, 8, 4}, {4, 1, 8, 1}, {4, 1, 8, 2}, {4, 1, 16, 1}, {8, 1, 4, 1},
   {8, 1, 8, 1}, {8, 2, 4, 1},
 }
--- For B with contiguous columns: the best number of runs in flight of a warp,
--- by the number of rows of A.
+-- For B with contiguous columns: the best number of runs that a warp keeps in
+-- flight, by the number of rows of A.
 local UNROLL = {[1] = 2, [2] = 2, [4] = 1, [8] = 2, [16] = 1}
 
 -- Returns the configurations for `rows` rows of A.

@@ -43,7 +43,7 @@ return function(o)
       s:find(place)
       local given = table.pack(...)
       local function view(t) return groups.view(t, s) end
-      -- Rows that belong to no group may have undefined elements.
+      -- Rows outside all groups may have undefined elements.
       local function some(t) return view(cute.undefined_ok(t)) end
       cute.when(s:has(place), function()
         local more = table.move(given, 1, given.n, 1, {})

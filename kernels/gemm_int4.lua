@@ -15,12 +15,12 @@
 --
 -- Weights are the operand of mma.sync with 16 rows; A is the operand with 8
 -- columns. A packed word is a thread's part of a 16x16 block of weights. Each
--- cp.async copies 16 bytes, which are the thread's parts of four such blocks
--- along K. The thread that copies the bytes also reads them. Warps divide K.
--- Each warp has separate tiles of A and of scales, and runs independently until
--- the partial sums are combined. The width of tiles is chosen to give one block
--- to each multiprocessor. If N is too small for that, several blocks, with
--- different block indices z, divide K.
+-- cp.async copies 16 bytes, the thread's parts of four such blocks along K. The
+-- thread that copies the bytes also reads them. Warps divide K. Each warp has
+-- separate tiles of A and of scales, and runs independently until the partial
+-- sums are combined. The width of tiles is chosen to give one block to each
+-- multiprocessor. If N is too small for that, several blocks, with different
+-- block indices z, divide K.
 local core = require "cute.core"
 local cute = require "cute"
 local splitk_skinny = require "kernels.splitk_skinny"
@@ -34,7 +34,8 @@ local _ = cute._
 -- each of four 16x16 blocks.
 local UNIT = 64
 local AND_OR = 0xea
--- The number of tiles in flight, if shared memory has a stage for every tile.
+-- The number of tiles to load ahead, if shared memory has a stage for every
+-- tile.
 local AHEAD = 3
 
 -- The 16-bit patterns of two floats, called `base`, for a weight q in bits 0 to
@@ -95,7 +96,7 @@ local function pack(q, n, k)
 end
 
 ---------------------------------------------------------------------------
--- Data of a block
+-- Operands of a block
 ---------------------------------------------------------------------------
 
 -- Copies 16 contiguous bytes with one access.
@@ -111,9 +112,9 @@ end
 local function weights(p, W, at, bn)
   local units, MT, lane = p.slice // UNIT, p.MT, cute.arch.lane_idx()
   W = cute.recast_tensor(W, cute.u32)
-  -- Shared memory in pieces of 16 bytes. The thread that copies a piece is the
-  -- only one that reads it. The partial sums (kernels.splitk_skinny) later use
-  -- the same memory.
+  -- Shared memory, divided into pieces of 16 bytes. Only the thread that copies
+  -- a piece reads it. The partial sums (kernels.splitk_skinny) later use the
+  -- same memory.
   local s = cute.make_smem_tensor(cute.u32, cute.make_layout(
     {4, p.block, MT * math.max(units * p.stages, p.tile[2] // 8)}), 128)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", cute.u32,
@@ -149,9 +150,9 @@ local function weights(p, W, at, bn)
   return out
 end
 
--- Makes the operand t, scales or zero points. load(k_tile, stage) loads the
--- values for a tile. get(stage, group) returns the values of a group for the
--- rows of this thread's accumulators, ((1,2),MT,1).
+-- Makes the operand t, which is the scales or the zero points. load(k_tile,
+-- stage) loads the values for a tile. get(stage, group) returns the values of a
+-- group for the rows of this thread's accumulators, ((1,2),MT,1).
 local function by_groups(p, t, at, bn, slice)
   local BN, rows, side = p.tile[1], p.groups, 32 * p.warps[1]
   local s = cute.make_smem_tensor(t.element_type, cute.make_layout(
@@ -201,7 +202,7 @@ end
 local function twice(x) return x * 0x10001 end
 
 -- Returns a word with the float base + z in both halves (see BASES), for a zero
--- point z. If this float is subtracted from base + q, the result is q - z.
+-- point z. Subtracting this float from base + q gives q - z.
 local function zero_of(z, h, dtype)
   local at = dtype == cute.f16 and 4 * h or 0
   return twice(z << at | BASES[dtype.name][h])
@@ -264,7 +265,7 @@ local function multiply(p, b, acc, stage)
 end
 
 -- Makes the operand A. Each warp along K has separate stages. A warp may also
--- request tiles after the last one, which are filled with zeros.
+-- load tiles after the last one; these are filled with zeros.
 local function rows_of(p, mA, mma, at, bm)
   local function valid()
     return function(k) return cute.lt(k, p.k) end
@@ -284,8 +285,8 @@ local function share(p, at)
   return first, all % each == 0 and each or cute.min(all - first, each)
 end
 
--- Waits until at most `pending` groups of copies are pending. Also waits for
--- the copies of other warps with the same part of K.
+-- Waits until at most `pending` groups of this thread's copies are pending.
+-- Also synchronizes with the other warps that copy for the same part of K.
 local function landed(p, at, pending)
   cute.arch.cp_async_wait_group(pending)
   if p.warps[1] == 1 then cute.arch.sync_warp()
@@ -293,8 +294,8 @@ local function landed(p, at, pending)
   else cute.arch.barrier(1 + at.wk, 32 * p.warps[1]) end
 end
 
--- Loads the first `count` tiles. With `ahead`, the weights are loaded before
--- the wait for the preceding launch, because no running launch writes them. The
+-- Loads the first `count` tiles. With `ahead`, loads the weights before it
+-- waits for the preceding launch, because no running launch writes them. The
 -- next launch may then start at the same time. A is loaded after the wait.
 local function begin(p, count, load)
   if not p.ahead then
@@ -308,8 +309,8 @@ local function begin(p, count, load)
 end
 
 -- Iterates over a warp's tiles: calls use(stage) for each tile and, some tiles
--- earlier, load(k, stage). If there are as many stages as tiles, the iteration
--- is unrolled.
+-- earlier, load(k, stage). If there are at least as many stages as tiles, the
+-- loop is unrolled.
 local function walk(p, at, k_tiles, load, use)
   local few = math.type(k_tiles) and k_tiles <= p.stages
   local ahead = few and math.min(p.MT > 2 and AHEAD - 1 or AHEAD, k_tiles)
@@ -375,7 +376,7 @@ local function body(p, mA, mW, mS, mZ, mC, ...)
 end
 
 ---------------------------------------------------------------------------
--- Plans
+-- Configurations
 ---------------------------------------------------------------------------
 
 local BLOCKS = 132  -- the number of blocks to aim for: one for each SM of an
@@ -437,8 +438,8 @@ local function bytes(p, stages)
 end
 
 -- Sets the tile of plan p such that each warp multiplies `slice` elements of K
--- of it. Uses as many stages as fit. Returns whether at least two stages fit,
--- or one tile is all of K.
+-- of each tile. Uses as many stages as fit. Returns whether at least two stages
+-- fit, or one tile is all of K.
 local function stage(p, o, slice)
   local room = utils.get_smem_capacity_in_bytes(o.arch)
   -- If busy is true, the block gets twice as many warps: they can divide the
@@ -465,7 +466,7 @@ end
 
 -- Sets the extent of tiles along K. Tiles are short if each warp has several
 -- units of 16 columns and there is a stage for each tile. Otherwise, tiles are
--- as long as possible with two stages.
+-- as long as two stages in shared memory allow.
 local function tile_of(p, o)
   if o.slice then return stage(p, o, o.slice) end
   if p.MT > 1 and stage(p, o, UNIT) and p.stages == p.each then return end
@@ -491,7 +492,7 @@ end
 local OPTIONS = "n k m group zeros rows columns warps slice stages splits "
   .. "cluster name arch min_blocks epilogue gated pdl ahead"
 
--- Makes the plan of a problem: the division of the work among warps and blocks.
+-- Makes the plan of a problem: how warps and blocks divide the work.
 local function plan(o)
   options("gemm_int4", o, OPTIONS)
   local m = o.m or 16

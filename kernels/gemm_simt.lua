@@ -5,17 +5,17 @@
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
 -- The kernel is kernels/gemm_sm80.lua with another atom, and has the same
--- arguments and options. A tile of C has 128x128 elements, of which each of 128
--- threads computes 8x16, in registers. Shared memory limits the speed: for each
+-- arguments and options. A tile of C has 128x128 elements. Each of 128 threads
+-- computes 8x16 of them, in registers. Shared memory limits the speed: for each
 -- multiprocessor it delivers 128 bytes in the time of 128 multiply-adds. In
 -- each step of K, a thread with 8x8 elements of C would read 16 floats for 64
 -- multiply-adds; a thread with 8x16 elements reads 24 floats for 128.
 --
 -- M and N are contiguous in shared memory. Therefore one load reads 4
 -- neighbours, and a step of K needs 24 registers instead of 96. A warp's load
--- of 16 bytes per lane takes two passes instead of four, if lanes l and l+1
--- (for A) or l and l+2 (for B) read the same address. The layout of the threads
--- below ensures this.
+-- of 16 bytes per lane normally takes four passes. It takes two if lanes l and
+-- l+1 (for A) or l and l+2 (for B) read the same address. The layout of the
+-- threads below ensures this.
 --
 -- If M and N are contiguous in global memory, A and B already have the order
 -- that shared memory needs. Otherwise they are transposed during the copy: a
@@ -26,9 +26,9 @@ local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local _ = cute._
 
--- The layout (M,N) -> thread, 16x8. M corresponds to bits 1, 2 and 4 of the
--- lane and one bit of the warp, N to bits 0 and 3 of the lane and the other bit
--- of the warp. With 8 warps it is 16x16.
+-- The layout (M,N) -> thread, 16x8. The M coordinate determines bits 1, 2 and 4
+-- of the lane and one bit of the warp; the N coordinate bits 0 and 3 of the
+-- lane and the other bit of the warp. With 8 warps the layout is 16x16.
 local THREADS = {
   [4] = cute.make_layout({{4, 2, 2}, {2, 2, 2}, 1},
                          {{2, 16, 32}, {1, 8, 64}, 0}),
@@ -54,8 +54,8 @@ return function(o)
     -- Without a swizzle, each address is a common base plus a constant offset.
     plain = true,
     halves = true,
-    -- The number of fragments for steps of K: one is multiplied while the other
-    -- one is filled.
+    -- The number of fragments for steps of K: one is loaded while the other one
+    -- is multiplied.
     slots = 2}
   rules.options("gemm_simt", o or {}, rules.SIMT)
   for k, v in pairs(o or {}) do p[k] = v end

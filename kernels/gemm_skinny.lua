@@ -21,9 +21,9 @@
 -- rows at once).
 --
 -- A warp has a chunk in flight, which is `unroll` runs of K (32 or 64 elements
--- each). The chunks of K are assigned in turn to the warps of a block, and to
--- the blocks that share K (z). A run is half of a cache line; with `prefetch`,
--- loads of B also prefetch the other half into L2.
+-- each). The warps of a block, and the blocks that share K (z), take the chunks
+-- in turn. A run is half of a cache line; with `prefetch`, loads of B also
+-- prefetch the other half into L2.
 --
 -- Products are added in a fixed order. First, each warp adds its own products,
 -- MMA by MMA along K. MMA s of a run has elements 8 t + 4 s + {0, 1, 2, 3} of
@@ -59,12 +59,12 @@ local function converted(word, t, dtype)
   return words(0), words(1)
 end
 
--- Returns a thread's rows of an operand with n rows. Each tile of the operand
--- has an entry for this lane's row and, for the MMA's first operand, an entry
--- for the row 8 below. An entry is false if the row exists for no lane. o:
--- {first: whether it is the first operand, count: the number of its tiles,
--- across: the number of tiles side by side in a block, row(i): the first row of
--- tile i, prefetch: bytes to prefetch into L2}.
+-- Returns the row indices that this lane loads from an operand with n rows: a
+-- list with an entry for each tile. For the MMA's first operand, a tile has a
+-- second entry, for the row 8 below. An entry is false if the row exists for no
+-- lane. o: {first: whether it is the first operand, count: the number of its
+-- tiles, across: the number of tiles side by side in a block, row(i): the first
+-- row of tile i, prefetch: bytes to prefetch into L2}.
 local function rows_of(n, o)
   local rows, last, lane = {}, n - 1, cute.arch.lane_idx()
   local few = math.type(last) == "integer" and last < 8
@@ -157,10 +157,10 @@ end
 ---------------------------------------------------------------------------
 
 -- Iterates over this warp's chunks of K, beginning with chunk number `party`.
--- Each run (32 or 64 elements) of the next chunk is requested as soon as the
--- same run of this chunk has been multiplied. With `ahead`, the runs of B of
--- the first chunk are requested before the wait for the preceding launch, and
--- the next launch may do the same.
+-- As soon as a run (32 or 64 elements) of this chunk has been multiplied, the
+-- same run of the next chunk is loaded. With `ahead`, the first chunk of B is
+-- loaded before the wait for the preceding launch, and the next launch may do
+-- the same.
 local function walk(p, party, X, W, S, sums)
   local chunk = p.run * p.unroll
   local part = S and cute.make_fragment_like(sums) or sums
@@ -248,7 +248,7 @@ local function body(p, mA, mB, mS, mD, ...)
 end
 
 ---------------------------------------------------------------------------
--- Plans
+-- Configurations
 ---------------------------------------------------------------------------
 
 local OPTIONS = "n k m dtype b_dtype group side count rows warps unroll splits "
@@ -286,8 +286,8 @@ local function plan(o)
     "gated = true with side = %q and count = %d; side = \"a\" and an even "
     .. "count are needed", p.side, p.count)
   local a, w = p.side == "a", p.warps[1]
-  -- high: the number of rows of B that one MMA covers. few: the number of rows
-  -- of A.
+  -- `high` is the number of rows of B that one MMA covers, and `few` the number
+  -- of rows of A.
   p.high, p.few = a and 16 or 8, a and 8 or 16
   p.rows = p.rows or tiles.count(math.min(p.m, 32), p.few) * p.few
   -- The rows of B and the rows of A in a block's tile.

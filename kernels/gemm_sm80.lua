@@ -46,9 +46,8 @@ local tiles = require "cute.tiles"
 local rules = require "kernels.operand_rules"
 local _ = cute._
 
--- Returns the shared memory of operand X, which holds its stages, if a tile of
--- C fits into it; otherwise returns false. size: the number of elements of the
--- tile.
+-- Returns the shared memory of operand X's stages if a tile of C fits into it;
+-- otherwise returns false. size: the number of elements of the tile.
 local function room_in(X, C, size)
   local s = X.smem
   return X.k_leads and cute.cosize(s.layout) * s.element_type.bits
@@ -88,9 +87,9 @@ local function load(list, k, stage, first)
   end
 end
 
--- Requests tile k of the operands. If cp.async copies it, the copies go to its
--- stage. Otherwise, the tile is loaded to registers, and arrived() stores it to
--- the stage later.
+-- Loads tile k of the operands. With cp.async, the copies go to its stage.
+-- Otherwise, the tile is loaded to registers, and arrived() stores it to the
+-- stage later.
 local function ask(list, walk, k, stage)
   cute.when(walk.has(k), function()
     if list[1].halves then list[1].take(k)
@@ -108,12 +107,12 @@ local function arrived(operands, walk, k, stage)
 end
 
 -- Iterates over the tiles along K, with an unrolled loop over the blocks of K
--- in each tile. k is the first tile that is not requested yet. Stage `at` is
--- being multiplied, stage `read` is the next to be multiplied, and stage
--- `write` is free. A and B are requested in different iterations of the
--- unrolled loop, because loads of fragments queue behind earlier copies; with
--- `both`, in the same iteration. Loads through registers are requested in
--- iteration 0. passed(k_tile), if given, is called after each tile.
+-- in each tile. k is the first tile that is not loaded yet. Stage `at` is being
+-- multiplied, stage `read` is the next to be multiplied, and stage `write` is
+-- free. The loads of A and B are issued in different iterations of the unrolled
+-- loop, because loads of fragments queue behind earlier copies; with `both`, in
+-- the same iteration. Loads through registers are issued in iteration 0.
+-- passed(k_tile), if given, is called after each tile.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
   cute.arch.cp_async_wait_group(stages - 2)
@@ -123,9 +122,9 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
 
   local last = A.k_blocks - 1
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
-  -- Returns the iteration in which to request an operand: kb, but not later
-  -- than the last iteration but one, because the last iteration waits for the
-  -- next tile. Returns 0 for loads through registers.
+  -- Returns the iteration in which to issue the loads of an operand. It is kb,
+  -- but at most the last iteration but one, because the last iteration waits
+  -- for the next tile. It is 0 for loads through registers.
   local function early(kb)
     return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
   end
@@ -134,7 +133,7 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     A.fetch(at, kb)
     B.fetch(at, kb)
   end
-  -- Makes the next tile the current tile, if there is one, and waits for its
+  -- Makes the next tile, if there is one, the current tile. Waits for its
   -- copies.
   local function on(k_tile)
     at = cute.where(cute.lt(k_tile + 1, A.k_tiles), read, at)
@@ -160,8 +159,8 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
         cute.arch.cp_async_commit_group()
       end
       cute.gemm(mma, C.acc, A.block(kb), B.block(kb), C.acc)
-      -- If the tile has only one block of K, this block has just been
-      -- multiplied.
+      -- With only one block of K in a tile, the next tile becomes the current
+      -- one here, after the products.
       if last == 0 then
         on(k_tile)
         fetch(0)
@@ -237,11 +236,11 @@ local function each_part(C, columns, sums, f)
   end
 end
 
--- Returns two functions for accumulators that are scaled by SA and SB. The
--- first is called after each tile along K. When a block of o.blocks elements of
--- K is complete, it multiplies C's accumulators by the block's factors and adds
--- them to separate sums. The second is called at the end, and copies the sums
--- to the accumulators.
+-- Returns two functions that scale accumulators by SA and SB. The first is
+-- called after each tile along K. When a block of o.blocks elements of K is
+-- complete, it multiplies C's accumulators by the block's factors and adds them
+-- to separate sums. The second is called at the end, and copies the sums to the
+-- accumulators.
 local function scaler(o, C, SA, SB, from)
   local M, N = C.tensor.shape[1], C.tensor.shape[2]
   local per = o.blocks // o.tile[3]
@@ -274,23 +273,23 @@ local function scaler(o, C, SA, SB, from)
   end
 end
 
--- The largest number of cp.async per thread and tile for which the first
--- requests are unrolled.
+-- The largest number of cp.async per thread and tile for which the loop over
+-- the first tiles is unrolled.
 local FEW = 16
 
--- Reports whether to wait for A and B together instead of separately. If
--- elements are copied one by one and there are enough registers, the kernel
--- with one wait is up to 1.3 times as fast.
+-- Reports whether to wait for the copies of A and B together instead of
+-- separately. If elements are copied one by one and there are enough registers,
+-- the kernel with one wait is up to 1.3 times as fast.
 local function waits_once(mA, mB, C, async, way, o)
   return not (async or o.halves or way.at or way.from or o.gated)
     and mA.element_type.bits == 16 and mB.element_type.bits == 16
     and C.crd ~= nil and cute.size(C.acc) <= 64
 end
 
--- Returns A and B of this block's tile {bm, bn}, as operands of cute.tiles. If
--- the MMA has scale factors SA and SB, their operands are included. Also
--- returns the number of stages, and two booleans: whether cp.async copies A,
--- and whether it copies B. Without cp.async there are two stages: loads through
+-- Returns A and B of this block's tile {bm, bn}, as operands of cute.tiles.
+-- They include the scale factors SA and SB if the MMA has them. Also returns
+-- the number of stages, and two booleans: whether cp.async copies A, and
+-- whether it copies B. Without cp.async there are two stages: loads through
 -- registers arrive one tile later, so further stages would stay empty.
 local function operands(o, mma, mA, mB, at, way, valid_b, SA, SB)
   local function of(t, which, rows, i, more)
@@ -317,8 +316,9 @@ local function operands(o, mma, mA, mB, at, way, valid_b, SA, SB)
   return A, B, stages, async_a, async_b
 end
 
--- Requests the first tiles, for all stages but one. Returns the next tile of
--- the iteration. The loop is unrolled, unless the generated code would be long.
+-- Loads the first tiles, one for each stage but the last. Returns the index of
+-- the next tile to load. The loop is unrolled, unless the generated code would
+-- be long.
 local function ask_first(A, B, walk, stages, few)
   local k = walk.first
   local function request(stage)
@@ -339,8 +339,8 @@ end
 -- nil).
 local function leave(o, mma, D, acc, tile, at, room, finish)
   local columns = o.epilogue and o.columns or tile[2]
-  -- Calls f(part, fragment, n) for all parts. With in_rows, a fragment keeps
-  -- the order of the MMA's accumulators, as store_rows needs it.
+  -- Calls f(part, fragment, n) for all parts of D. With in_rows, a fragment
+  -- keeps the order of the MMA's accumulators, as store_rows needs it.
   local function each(in_rows, f)
     each_part(D, columns, acc, function(part, sums, n)
       local own = part.acc
@@ -383,9 +383,9 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   C.acc:fill(0)
 
   local walk = tiles.walk(A, B)
-  -- The first requests are unrolled if they are for one tile only, or if they
-  -- are few cp.async. For loads through registers, which wait for their data,
-  -- unrolling would not help.
+  -- The loop over the first tiles is unrolled if there is only one tile, or if
+  -- there are few cp.async. For loads through registers, which wait for their
+  -- data, unrolling would not help.
   local k = ask_first(A, B, walk, stages, stages == 2
     or async_a and async_b and A.moves + B.moves <= FEW)
   local passed, done
@@ -407,8 +407,8 @@ local DEFAULT = {stages = 3, group = 8, tile = {128, 128, 64},
   mma = "SM80_16x8x16_F32BF16BF16F32_TN", atoms = {2, 2, 1},
   permutation = {32, 32, 16}}
 
--- Returns the given matrices without their batch mode: those of batch z, the
--- block's index along z. Without batches, returns the arguments.
+-- Returns the given tensors without their batch mode: the matrices of batch z,
+-- where z is the block's index along z. Without batches, returns the arguments.
 local function of_batch(...)
   local at, out = select(3, cute.arch.block_idx()), {}
   for i, t in ipairs {...} do out[i] = tiles.batch(t, at) end

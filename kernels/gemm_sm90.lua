@@ -26,9 +26,9 @@
 -- "pingpong": each consumer has its own tile. While one multiplies, the other
 --   one writes its result. Tiles are consecutive in the ring.
 --
--- Tiles are ordered in bands: first `swizzle` tiles along M, then the same
--- number of tiles at the next index along N, and so on. raster_along_m
--- exchanges the roles of M and N.
+-- Tiles are ordered in bands of `swizzle` tiles along M: a band's tiles at one
+-- index along N come before those at the next index. raster_along_m exchanges
+-- the roles of M and N.
 --
 -- With persistent = false, each block computes one tile, whose index is the
 -- block's index. Use it if the result has at most as many tiles as there are
@@ -38,12 +38,12 @@
 -- and B that concurrent blocks read.
 --
 -- ahead = "a" or "b" (together with pdl) states that no launch that may still
--- be running writes this operand. A block then issues the operand's loads for
--- its first tiles before it waits for the preceding launch, and lets the next
+-- be running writes this operand. Before a block waits for the preceding
+-- launch, it issues the operand's loads for its first tiles, and lets the next
 -- launch do the same.
 --
 -- With split = 2, 3, ... 8, this number of blocks of a cluster compute a tile
--- together, each for a part of K. This is for products with few tiles and a
+-- together, each for a part of K. Use it for products with few tiles and a
 -- large K. Each block sends accumulators to the other blocks, and stores its
 -- part of the tile's columns.
 --
@@ -71,9 +71,10 @@
 -- With schedule "pingpong", the tensor cores wait for these additions.
 --
 -- With blocks = 1 or 128, for 8-bit floats, the accumulators of each tile along
--- K, 128 elements, are scaled before they are added. The factors are SA
--- (M,K/128) and SB (N,K/128), the first arguments of the epilogue. Their modes
--- can be nested with strides of 0. A factor of SB covers `blocks` columns.
+-- K (128 elements) are scaled before they are added to the sums. The factors
+-- are SA (M,K/128) and SB (N,K/128), the first arguments of the epilogue. Their
+-- modes can be nested with strides of 0. A factor of SB covers `blocks`
+-- columns.
 --
 -- With batches = true, A (M,K,L), B (N,K,L) and D (M,N,L) hold the matrices of
 -- L products. A matrix with stride 0 along L is the same for all products.

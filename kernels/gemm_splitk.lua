@@ -1,5 +1,6 @@
---- A split-K GEMM, C = A B^T, for problems with few tiles of C and a long K,
--- where one block for each tile would leave most multiprocessors idle.
+--- A split-K GEMM, C = A B^T, for problems with few tiles of C and a long K.
+-- For such problems, one block for each tile would leave most multiprocessors
+-- idle.
 --
 --     local k = gemm_splitk {splits = 8}
 --     local work, turns = k.scratch(m, n)

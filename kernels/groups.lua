@@ -9,12 +9,12 @@
 -- of each of the G groups.
 --
 -- offsets (G+1) and counts (G) are i32 or i64. An offset is clamped to the
--- range from the previous offset to M, and a count to the range from 0 to M, so
--- that no value causes accesses outside the operands.
+-- range from the previous offset to M, and a count to the range from 0 to M.
+-- Therefore no value causes accesses outside the operands.
 --
 -- Tiles of all groups are numbered consecutively. A search advances from group
 -- to group until it finds the group of a tile number. The next search continues
--- there, so numbers must be requested in rising order.
+-- there, so numbers must be passed in rising order.
 --
 --     local s = groups.search("rows", offsets, M, {rows = 128, across = 4})
 --     s:find(place)
@@ -43,9 +43,9 @@ Search.__index = Search
 --- Makes a search that starts before the first group. The search has these
 -- fields, which describe the group found: `group`, its index; `first`, its
 -- first row (0 if masked); `rows`, the number of its rows; `high`, the number
--- of tiles along them; `before`, the number of its first tile; `after`, one
--- more than the number of its last tile. For a list it also has `columns` and
--- `k`, the group's extents, and `across`, the number of tiles along N.
+-- of tiles along them; `before`, the number of the group's first tile; `after`,
+-- one more than the number of its last tile. For a list it also has `columns`
+-- and `k`, the group's extents, and `across`, the number of tiles along N.
 ---@param form string
 ---@param where any offsets, counts or shapes
 ---@param most any rows of a matrix; nil for a list
@@ -131,8 +131,8 @@ function groups.map(atoms, maps, group, new)
   return map
 end
 
---- Returns `coords`, a matrix's tensor of coordinates, with extents of 2^24 or
--- more. Only the tensor map then limits the accesses.
+--- Returns `coords`, a matrix's tensor of coordinates, with extents of at least
+-- 2^24. Only the tensor map then limits the accesses.
 function groups.endless(coords)
   local shape = coords.shape
   for i, extent in ipairs(shape) do

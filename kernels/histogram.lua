@@ -16,9 +16,9 @@ local WARP = 32
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Calls f(b) for the indices b below `count` that this thread handles. These
--- are the indices that equal the thread's index modulo the number of threads of
--- the block.
+-- Calls f(b) for each index b below `count` that this thread handles. A thread
+-- handles the indices that are equal to its own index modulo the block's number
+-- of threads.
 local function each_bin(h, count, f)
   for first = 0, count - 1, h.block do
     local b = (cute.arch.thread_idx()) + first

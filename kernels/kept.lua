@@ -12,7 +12,7 @@ local philox = require "cute.philox"
 
 local kept = {}
 
--- Returns the number of values of a random byte, out of 256, that keep a score.
+-- Returns how many of the 256 values of a random byte keep a score.
 local function limit(p)
   if math.type(p) then
     if p >= 0 and p < 1 then return math.floor((1 - p) * 256 + 0.5) end
@@ -24,7 +24,7 @@ local function limit(p)
 end
 
 -- Returns words 0 and 1 of the Philox counter for row q and key k, as the head
--- of this file defines them. Words 2 and 3 are the head and the sequence.
+-- of this file defines them. Words 2 and 3 are h and b.
 local function counter(q, k)
   return (k // 32 * 4 + k % 8 // 2):to(cute.u32),
     (q // 16 * 8 + q % 8):to(cute.u32)
@@ -77,13 +77,13 @@ end
 
 --- Returns a function (i, j, p, seed) that returns whether a score of a tile is
 -- kept. i and j are the score's row and column among the thread's accumulators.
--- `places` gives their positions in the tile: a thread has two rows 8 apart,
--- and two adjacent columns in each 8 columns. `row` and `col` are the first row
--- and column of the tile among all scores.
+-- `places` gives the accumulators' positions in the tile: a thread has two rows
+-- 8 apart, and two adjacent columns in each 8 columns. `row` and `col` are the
+-- first row and column of the tile among all scores.
 ---@param o table {b: any, h: any, tile: integer[]}
 function kept.tile(o, places, row, col)
   -- There is a Philox block for each pair of this thread's rows and each 32
-  -- columns, or each 16 columns if 32 do not divide the tile.
+  -- columns. If 32 does not divide the tile, there is one for each 16 columns.
   local wide = o.tile[2] % 32 == 0
   local step = wide and 8 or 4
   local pairs_, parts = cute.size(places, 0) // 2, cute.size(places, 1) // step

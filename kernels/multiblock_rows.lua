@@ -18,16 +18,16 @@ local WARP = 32
 multiblock.MOST = WARP
 
 -- `state` is an array of u64 words that are 0 before and after a launch. The
--- first word counts the blocks that have begun. The other words are the
--- messages between the blocks of each row. They form an array
--- (sum,from,to,row), in which the first index varies fastest: block `from`
--- sends sum number `sum` to block `to`. A message is the flag SAID and the bits
--- of an f32. The receiver resets a word to 0.
+-- first word counts the blocks that have begun. The other words are mailboxes
+-- for the blocks that share a row. They form an array (sum,from,to,row), in
+-- which the first index varies fastest: block `from` sends sum number `sum` to
+-- block `to`. A message is the flag SAID and the bits of an f32. The receiver
+-- resets the word to 0.
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 local SAID = 1 << 32
 
---- Returns the number of words of `state` for m rows with `sums` sums each: 0
--- if no row is shared.
+--- Returns the number of words of `state` for m rows with `sums` sums each.
+-- Returns 0 if each row belongs to a single block.
 ---@param plan table
 ---@param m integer
 ---@param sums integer
@@ -37,9 +37,9 @@ function multiblock.states(plan, m, sums)
   return 1 + m * sums * plan.blocks * plan.blocks
 end
 
---- Returns the plan of this block. Blocks that share rows are numbered in the
--- order in which they begin, so a block waits only for blocks that have begun
--- or will begin next.
+--- Returns the plan with this block's position among the blocks that share
+-- rows. Blocks that share rows are numbered in the order in which they begin.
+-- Therefore a block waits only for blocks that have begun or will begin next.
 ---@param plan table
 ---@param state any
 ---@return table plan
@@ -70,8 +70,8 @@ local function word(plan, row, sums, i, to, from)
 end
 
 -- Adds up this block's share of each of the sums of row `at`. If the row exists
--- (`there`), sends the results to all blocks of the row, including this one.
--- values: this thread's share of each sum.
+-- (`there`), sends the results to all blocks that share the row, including this
+-- one. `values` is this thread's share of each sum.
 local function say(plan, at, there, values)
   local tid, parts = (cute.arch.thread_idx()), {}
   for i, v in ipairs(values) do parts[i] = plan:warp(v, rows.add) end
@@ -88,7 +88,7 @@ local function say(plan, at, there, values)
 end
 
 -- Loads the words that the row's blocks send to this block. Lane i loads the
--- word from block i, which is 0 if that block has not sent it yet.
+-- word from block i, which is 0 if block i has not sent it yet.
 local function ask(plan, at, sums)
   local tid, words = (cute.arch.thread_idx()), {}
   for i = 1, sums do
@@ -102,8 +102,8 @@ local function ask(plan, at, sums)
   return words
 end
 
--- Waits until all words have been sent, and stores the totals in `heard`,
--- (SUM,TURN). All threads may read them after the next barrier.
+-- Waits until all words have arrived, and stores the totals in `heard`,
+-- (SUM,TURN). All threads may read the totals after the next barrier.
 local function hear(plan, words, heard, turn)
   local tid = (cute.arch.thread_idx())
   cute.when(cute.lt(tid, WARP), function()

@@ -14,12 +14,12 @@
 -- Backward (norm.rms_backward, norm.layer_backward) has the arguments X (h
 -- above), W, dY, Mean, Rstd, dH (residual = true: the gradient of h that
 -- bypasses the norm), dX. With weight = true it also has Part, f32 (k.parts(m),
--- N): each row has the sums of dW over the rows that one block processed. With
--- bias = true, as many rows with the sums of dB follow. reduce.columns of
--- kernels/reduce.lua adds the rows of Part, always in the same order. If
--- k.states(m) is not 0 (rows of more than 16384 elements), the last argument is
--- State, a vector of k.states(m) words of u64, which are 0 before the first
--- launch and after each launch.
+-- N): each row of Part has the sums of dW over the rows that one block
+-- processed. With bias = true, as many rows with the sums of dB follow.
+-- reduce.columns of kernels/reduce.lua adds the rows of Part, always in the
+-- same order. If k.states(m) is not 0 (rows of more than 16384 elements), the
+-- last argument is State, a vector of k.states(m) words of u64. These words are
+-- 0 before the first launch and after each launch.
 --
 -- Sums are f32. The variance is computed from differences from the mean.
 local cute = require "cute"
@@ -86,8 +86,8 @@ end
 
 -- Variances are computed in one pass (Chan, Golub and LeVeque, 1979). A set of
 -- numbers is represented by its count `n`, its mean, and `m2`, the sum of
--- squared differences from the mean. This method loses no digits if the mean is
--- large.
+-- squared differences from the mean. Unlike the difference of two sums, this
+-- loses no digits if the mean is large.
 
 -- Returns the set {n =, mean =, m2 =} of a thread's numbers of a row. m2 is
 -- computed from differences to the first number.
@@ -144,7 +144,7 @@ local function forward(plan, layer, a)
     end
     local early = plan.pdl and plan.chunks == 1 and weights(plan, a, 0)
     local own = layer and set_of(plan, h) or squares_of(plan, h)
-    -- The row has arrived, so the loads of blocks of the next launch cannot
+    -- The row has been loaded, so the loads of the next launch's blocks cannot
     -- delay it.
     if plan.pdl then cute.arch.griddepcontrol_launch_dependents() end
     -- For rows in shared memory, loads the weights of the first chunk before
@@ -271,10 +271,10 @@ local function gradients(plan, a, w, add)
   multiblock.sweep(plan, a.X.shape[1], sources, a.Mean and 2 or 1, part, use)
 end
 
--- Returns an object with the sums of vectors over this thread's rows:
--- add(chunk, vector) adds a vector to the sums of a chunk, and leave() stores
--- all sums in a row of Part. The sums are in registers, or in Part if there are
--- too few registers.
+-- Returns an object that sums vectors over this thread's rows: add(chunk,
+-- vector) adds a vector to the sums of a chunk, and leave() stores all sums in
+-- a row of Part. The sums are in registers, or in Part if there are too few
+-- registers.
 local function sums_in(plan, Part, row)
   local at = {row = row}
   if not plan:fits() then
@@ -323,7 +323,7 @@ end
 -- rows in flight. If a row has more elements than a block can keep sums for,
 -- several blocks share it, with at most SHARE bytes each. A block holds two
 -- stages of two sources. The share of a block is a multiple of STEP bytes, so
--- that it consists of whole vectors of its threads.
+-- that its threads have whole vectors.
 local SMS, ON_THE_WAY, SHARE, STEP = 132, 48 << 10, 32 << 10, 8 << 10
 
 local function blocks_for(o)

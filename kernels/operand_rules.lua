@@ -177,7 +177,8 @@ function rules.same(what, name, a, other, b)
 end
 
 --- Returns the largest number of elements of `bits` bits that one access (of at
--- most 16 bytes) can have, if this number must divide rows of n elements.
+-- most 16 bytes) can have. This number must divide n, the number of elements of
+-- a row.
 ---@param bits integer
 ---@param n integer
 ---@return integer

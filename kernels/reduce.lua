@@ -9,7 +9,7 @@
 --
 -- op: one of reduce_tensor.OPS, such as "sum" or "max", or a table {of =
 -- function(a, b), init = x, map = function(x), after = function(x, count)}.
--- `of` combines f32 vectors or values, in any order, beginning with init.
+-- `of` combines f32 vectors or values, in any order, and begins with `init`.
 -- `map`, if any, is applied to loaded values, and `after` to the result. X has
 -- any type, Y is f32 or another float; intermediate values are f32. max and min
 -- ignore NaNs.
@@ -87,11 +87,12 @@ end
 ---------------------------------------------------------------------------
 
 local STEPS, BLOCK = 8, 512
--- The smallest number of blocks in a launch, if there is enough work.
+-- The number of blocks that a launch has at least, if there is enough work.
 local SPREAD = 132
 
--- Reduces a block's share of the elements: each thread loads `steps` vectors at
--- once, reduces them to one vector, and combines it with its result so far.
+-- Reduces a block's share of the elements. Each thread loads `steps` vectors at
+-- once, reduces them to one vector, and combines this vector with its result so
+-- far.
 local function share(o, op, X, width)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local reach, x = o.block * width, X.iterator
@@ -127,7 +128,7 @@ local function share(o, op, X, width)
   return value
 end
 
--- Reduces the partial results of all blocks in the last block.
+-- Reduces the partial results of all blocks, in the block that finishes last.
 local function last_of(o, plan, op, Y, Parts, Tickets, value)
   local tid, block = (cute.arch.thread_idx()), (cute.arch.block_idx())
   local last = cute.make_smem_tensor(cute.i32, cute.make_layout({1}))
@@ -182,7 +183,7 @@ end
 -- Along columns
 ---------------------------------------------------------------------------
 
--- Returns the number of adjacent columns for each lane. This is the number of
+-- Returns the number of adjacent columns for each lane. It is the number of
 -- elements in 16 bytes, or less if there would be too few blocks.
 local function columns_width(o)
   local width = 128 // o.dtype.bits

@@ -1,4 +1,4 @@
---- Reductions of tensors of any strides: reduces over the modes `folded`, for
+--- Reductions of tensors with any strides. Reduces over the modes `folded`, for
 -- each position of the modes `kept`.
 --
 --     local k = reduce_tensor.along {op = "sum", dtype = cute.bf16, width = 8,
@@ -21,10 +21,10 @@
 -- function(x, count)}. Names: "sum" "mean" "prod" "max" "min" "amax" (of
 -- magnitudes) "norm" (root of the sum of squares) "rms" (root of the mean of
 -- squares). "argmax" and "argmin" return the index of the largest or smallest
--- element, the first of equal ones. The index is that of a layout with the
--- folded modes, whose strides `index` lists. `ordered` means that this index
--- increases from one vector to the next. max and min ignore NaNs. For argmax a
--- NaN is larger than all numbers, for argmin smaller.
+-- element; of equal elements, the first one counts. The index is that of a
+-- layout with the folded modes, whose strides `index` lists. `ordered` means
+-- that this index increases from one vector to the next. max and min ignore
+-- NaNs. For argmax a NaN is larger than all numbers, for argmin smaller.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local core = require "cute.core"
@@ -39,8 +39,8 @@ local function up(a, b) return (a + b - 1) // b end
 
 local FAR = 1 << 31
 
--- Returns the traced number x, which can be as large as n, as i64 if i32 is too
--- small for n.
+-- Returns the traced number x as i64 if i32 is too small for n, the largest
+-- value of x.
 local function reaching(n, x)
   return n >= FAR and not math.type(x) and x:to(cute.i64) or x
 end
@@ -53,8 +53,8 @@ local function add(a, b) return a + b end
 local function square(x) return x * x end
 local function converted(x, sums) return x:to(sums) end
 
--- Returns the magnitude of x as type `sums`, which can hold the magnitude of
--- the smallest integer.
+-- Returns the magnitude of x as type `sums`. This type can hold the magnitude
+-- of the smallest integer.
 local function magnitude(x, sums)
   local int = sums.is_integer and not x.dtype.name:find "^u"
   if int then x = x:to(sums.bits == 64 and cute.i64 or cute.i32) end
@@ -74,7 +74,7 @@ reduce_tensor.OPS = {
          after = function(x, n) return cute.sqrt(x / n) end},
 }
 
---- Returns the operation of that name; a table is the operation itself.
+--- Returns the operation with this name. A table is itself an operation.
 ---@param name any
 ---@return table
 function reduce_tensor.op(name)
@@ -90,8 +90,8 @@ function reduce_tensor.op(name)
   return op
 end
 
--- Returns the operations on states for a reduction with op. A state is a list
--- of values, or of vectors; for these operations it has one entry.
+-- Returns functions on states for a reduction with op. A state is a list of
+-- values, or of vectors; for this reduction the list has one entry.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then
@@ -127,9 +127,9 @@ local function key(x, smallest)
   return smallest and ~x or x
 end
 
--- Returns a table of functions that find the largest element (with `smallest`,
--- the smallest) without its index. f32 and narrower floats are compared
--- directly, other types by keys. Its fields are: worst, a value below all
+-- Returns functions that find the largest element (with `smallest`, the
+-- smallest) without its index. f32 and narrower floats are compared directly,
+-- other types by keys. The fields of the table are: worst, a value below all
 -- others; of(x), which converts x for comparison; most(a, b), which returns the
 -- larger value; has(x, most), which reports whether x is the maximum `most`;
 -- key(most), which returns the key of the maximum.
@@ -172,8 +172,8 @@ function reduce_tensor.place(dtype, far, smallest)
     end}
 end
 
--- Returns a kernel's operations on states. They reduce elements by o.op or,
--- with o.of_parts, partial results.
+-- Returns a kernel's functions on states. They reduce elements by o.op or, with
+-- o.of_parts, partial results.
 local function state_of(o)
   local s
   local from = o.from or o.dtype
@@ -277,8 +277,9 @@ local function view_of(o, X, along)
 end
 
 -- Divides n vectors into rounds. In each round, each of `among` threads has
--- o.steps vectors. Calls round(first vector, guard) for this block's rounds.
--- guard is true if a vector of the round may be beyond the last one.
+-- o.steps vectors. Calls round(first, guard) for this block's rounds. `first`
+-- is the thread's first vector, and guard is true if a vector of the round may
+-- be beyond the last one.
 local function rounds(o, n, mine, among, split, round)
   local tile = among * o.steps
   local wholes = n // tile
@@ -324,11 +325,12 @@ local function fetch(o, n, first, among, guard, get, also, index)
   return list
 end
 
--- Reduces this thread's share of `n` vectors of the folded modes. `among`
--- threads, and the parts of which `split` is this block's, divide the vectors.
--- Returns registers with the state. get(v) returns a view of vector v. also(v)
--- returns a view of the second entries of vector v's states (argmax: indices).
--- where(v) returns the index of its first element.
+-- Reduces this thread's share of `n` vectors of the folded modes. The vectors
+-- are divided among blocks (`split` is this block's part) and, within a part,
+-- among `among` threads. Returns registers with the state. get(v) returns a
+-- view of vector v. also(v) returns a view of the second entries of vector v's
+-- states (argmax: indices). where(v) returns the index of the first element of
+-- vector v.
 local function walk(o, s, n, mine, among, split, get, also, where)
   local acc, behind = registers(s, o.width), where and o.ordered and s.behind
   local join = behind or s.join
@@ -358,21 +360,22 @@ local function begin(o, s, n, mine, among, split, where)
   return cute.where(cute.lt(v, n), where(v), s.init[2]):to(s.types[2])
 end
 
--- LEAST: the smallest word, as i32. LAST: the largest lower half of a word.
+-- LEAST: the smallest word, as i32. LAST: the largest value of a word's lower
+-- half.
 local LEAST, LAST = -1 << 31, 0xffff
 
--- Reports whether a 16-bit number and the number of a thread's vector fit into
--- one word.
+-- Reports whether a word can hold a 16-bit number together with the number of a
+-- thread's vector.
 local function fit_words(o, n, among)
   local d, most = o.dtype, up(n, among * o.steps * o.splits) * o.steps
   return o.index and o.ordered and not o.of_parts and d.is_float
     and d.bits == 16 and o.width % 2 == 0 and most <= LAST and n < FAR
 end
 
--- Reduces a thread's share like `walk`, for argmax of 16-bit numbers. For each
--- column of its vectors, a thread has a word. The upper half is ordered like
--- the numbers, and the lower half decreases from vector to vector. Therefore,
--- among equal numbers, the word of the first one is the largest.
+-- Reduces a thread's share like `walk`, for argmax of 16-bit numbers. A thread
+-- has a word for each position in a vector. The word's upper half is ordered
+-- like the numbers, and its lower half decreases from vector to vector.
+-- Therefore, among equal numbers, the word of the first one is the largest.
 local function words(o, s, n, mine, among, split, get, where)
   local best = cute.make_rmem_tensor({o.width}, cute.i32)
   best:fill(LEAST)
@@ -411,12 +414,11 @@ local function words(o, s, n, mine, among, split, get, where)
   return state
 end
 
--- Finds the largest element of a row, for all lanes of a warp that share the
--- row, and its position. Returns them as a state of values. Each round first
--- finds the largest element of its vectors over all lanes, without its
--- position. Only lanes that have this element compute the position. With
--- `ordered`, indices rise from vector to vector, so later equal elements are
--- ignored.
+-- Returns the largest element of a row and its position, as a state of values,
+-- to all lanes of a warp that share the row. Each round first finds the largest
+-- element of its vectors over all lanes, without its position. Only lanes that
+-- have this element compute the position. With `ordered`, indices rise from
+-- vector to vector, so later equal elements are ignored.
 local function look(o, s, n, mine, among, split, get, where)
   local r, none, lanes = s.ranks, s.init[2], math.min(o.threads, WARP)
   local best = cute.var(s.init[1], s.types[1])
@@ -468,9 +470,9 @@ local function second(other, view, at)
   return function(v) return other(_, v, at) end
 end
 
--- Returns two indices of this block. The first is the index of the part that
--- the block reduces, of the o.splits parts of each result. The second is the
--- index of the block's group of results.
+-- Returns two indices of this block. The first says which of the o.splits parts
+-- of a result the block reduces. The second is the index of the block's group
+-- of results.
 local function split_of(o)
   local block = (cute.arch.block_idx())
   if o.splits == 1 then return 0, block end
@@ -484,9 +486,9 @@ local function results(o, Y, width)
     cute.coalesce(vectors(o.kept, o.stride, width), {1, 1}))
 end
 
--- Stores the reduced states of a vector of results, the first of which has
--- index `at`. Stores to Y, or to `parts` if several blocks each reduce a part
--- of the results.
+-- Stores the reduced states of a vector of results. The first of these results
+-- has index `at`. Stores to Y, or to `parts` if several blocks each reduce a
+-- part of the results.
 local function leave(o, s, state, at, split, Y, parts)
   if o.splits > 1 then
     for i, P in ipairs(parts) do
@@ -507,11 +509,11 @@ local function leave(o, s, state, at, split, Y, parts)
 end
 
 ---------------------------------------------------------------------------
--- Along
+-- Along: vectors extend along the folded modes
 ---------------------------------------------------------------------------
 
--- Reduces a state of values over all threads of a position. `joined`: whether
--- the lanes of each warp are already reduced.
+-- Reduces a state of values over all threads that share a position. `joined`:
+-- whether the lanes of each warp are already reduced.
 local function over_threads(o, s, state, joined)
   local tid = (cute.arch.thread_idx())
   if not joined then
@@ -544,10 +546,10 @@ local function over_vector(s, state, width)
   return folded(s.join, list)
 end
 
--- Splits the remaining arguments of a kernel into two. The first is the tensor
+-- Splits the remaining arguments of a kernel. The first result is the tensor
 -- with the second entries of the states that the kernel reduces (argmax:
--- indices; nil if there are none). The second is the list of the tensors in
--- which it stores partial results.
+-- indices), or nil. The second result is the list of the tensors in which the
+-- kernel stores partial results.
 local function parts_of(o, s, ...)
   local parts = {...}
   return o.of_parts and s.types[2] and table.remove(parts, 1) or nil, parts
@@ -645,7 +647,7 @@ function reduce_tensor.along(o)
 end
 
 ---------------------------------------------------------------------------
--- Across
+-- Across: vectors extend along the kept modes
 ---------------------------------------------------------------------------
 
 --- Makes a kernel in which vectors extend along the kept modes.

@@ -30,14 +30,14 @@ local function put(t, at, value)
                                            cute.make_layout({width})))
 end
 
--- Lets the next launch begin. This block has issued its loads, so the loads of
--- the next launch cannot delay them.
+-- Lets the next launch begin. This block has issued its loads, so the next
+-- launch cannot delay them.
 local function loaded(o)
   if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
 end
 
--- Rotates `width` pairs of a head, from pair j on. A pair consists of element i
--- of the first half and element i + D/2. The head begins at element x of X and
+-- Rotates `width` pairs of a head, from pair j on. Pair j consists of element j
+-- of the first half and element j + D/2. The head begins at element x of X and
 -- y of Y.
 local function halves(o, X, Y, x, y, j, width, c, s)
   local a = vector(X, x + j, width)
@@ -61,8 +61,8 @@ local function neighbours(o, X, Y, x, y, j, width, c, s)
   put(Y, y + 2 * j, to:load())
 end
 
--- Returns a function from the number of a head, counted over all tokens, to the
--- index of the head's first element in t.
+-- Returns a function that maps the number of a head, counted over all tokens,
+-- to the index of the head's first element in t.
 local function head_of(o, name, t)
   local shape, stride = t.shape, t.stride
   rules.need(type(shape) == "table" and #shape == 3

@@ -36,8 +36,8 @@ local function up(a, b) return (a + b - 1) // b end
 -- Plans
 ---------------------------------------------------------------------------
 
--- Returns the number of threads for a row: the smallest power of two such that
--- each thread has at most `steps` vectors, but at most MOST.
+-- Returns the number of threads for a row. It is the smallest power of two such
+-- that each thread has at most `steps` vectors, but at most MOST.
 local function threads_for(vectors, steps)
   local threads = 1
   while threads < MOST and threads * steps < vectors do
@@ -52,7 +52,7 @@ local function stage_bytes(p, o)
     * (o.sources or 1) * p.stages
 end
 
--- Sets the fields of plan p that follow from `steps`, the largest number of
+-- Sets the fields of plan p that follow from `steps`, the maximum number of
 -- vectors of a chunk for each thread.
 local function spread(p, o, steps)
   local vectors, blocks = up(o.n, p.width), p.blocks * p.cluster
@@ -71,16 +71,14 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
--- the plan: it is the fastest one that was measured on an H200. These options
--- override it:
--- values: the number of elements of a chunk for each thread.
--- threads: the number of threads of a row.
--- block: the number of threads of a block.
--- width: the number of elements of a vector (1 if rows begin at any element).
--- staged: whether rows are kept in shared memory.
--- min_blocks: the number of blocks that must fit on a multiprocessor.
--- smem: the bytes of shared memory of a multiprocessor, if it is not an sm_90.
--- persistent: blocks iterate over rows, and stage the next row while they write
+-- the plan, the fastest one that was measured on an H200. These options
+-- override it: values: the number of elements of a chunk for each thread.
+-- threads: the number of threads of a row. block: the number of threads of a
+-- block. width: the number of elements of a vector (1 if rows begin at any
+-- element). staged: whether rows are kept in shared memory. min_blocks: the
+-- number of blocks that must fit on a multiprocessor. smem: the bytes of shared
+-- memory of a multiprocessor, if it is not an sm_90. persistent: blocks iterate
+-- over rows, and stage the next row while they write
 --   the current one.
 -- blocks: the number of blocks that share a row (1 when absent), each with
 --   `threads` threads and `stages` rows (2 when absent) in flight.
@@ -120,7 +118,7 @@ function rows.plan(o)
     .. "among a cluster of %d blocks of %d threads", o.n, p.cluster, p.threads)
   if p.staged and p.block == MOST and 2 * stage_bytes(p, o) <= smem
       and o.min_blocks == nil then
-    -- Two blocks of 1024 threads limit a thread to 32 registers.
+    -- With two blocks of 1024 threads, a thread has at most 32 registers.
     p.min_blocks = 2
   elseif p.chunks > 1 and not p.staged and not o.values then
     spread(p, o, 2 * steps)
@@ -146,8 +144,8 @@ function Plan:grid(m, resident)
     * self.cluster
 end
 
---- Returns the first row of this thread, and the number of rows that all blocks
--- process at once, which is the distance to its next row.
+--- Returns the first row of this thread, and the distance to its next row. The
+-- distance is the number of rows that all blocks process at once.
 function Plan:walk()
   if self.blocks > 1 then return self.first, self.walking end
   return (cute.arch.block_idx()) // self.cluster * self.rows + self:row(),
@@ -328,14 +326,14 @@ function Plan:first(at, f)
 end
 
 ---------------------------------------------------------------------------
--- Sources: rows that are read more than once
+-- Sources: tensors whose rows are read more than once
 ---------------------------------------------------------------------------
 
 --- Returns a list of sources, one for each tensor. A source reads the rows of
 -- its tensor chunk by chunk. source:get(at, chunk[, "last"]) returns an f32
 -- vector (W,S), with `other` where the row has no elements. "last" means that
--- the chunk is not read again, so that the copy of the next row can replace it.
--- All sources of a kernel are made at once, in one list.
+-- the kernel does not read the chunk again, so that the copy of the next row
+-- can replace it. All sources of a kernel are made at once, in one list.
 ---@param tensors any[]
 ---@param other number
 ---@return table[]
@@ -393,7 +391,7 @@ function Source:get(at, chunk, last)
   chunk = chunk or 0
   if not (at.arrived or at.seen[chunk]) then
     at.seen[chunk] = true
-    -- The largest number of later rows whose copies may be in flight.
+    -- the maximum number of later rows whose copies may be in flight
     local later = math.max(0, plan.stages - 2)
     local groups = later * plan.chunks + plan.chunks - 1 - chunk
     cute.arch.cp_async_wait_group(groups)
@@ -423,11 +421,11 @@ function Plan:warp(value, f)
 end
 
 --- Exchanges values among the warps of a row: each thread gets the values of
--- warp number lane % warps. If a thread reduces them over `warps` lanes, it
--- gets the result for the row.
----@param values any[] of a warp: equal on all its lanes
----@param turn? any alternately 0 and 1, since the previous values may still be
--- read
+-- warp number lane % warps. A reduction over `warps` lanes then gives the
+-- result for the row.
+---@param values any[] of a warp: equal in all its lanes
+---@param turn? any alternately 0 and 1, because other warps may still read
+-- the previous values
 ---@return any[] values
 ---@return integer warps number of warps of a row; if 1, `values` is unchanged
 function Plan:exchange(values, turn)
@@ -446,9 +444,9 @@ function Plan:exchange(values, turn)
 end
 
 --- Exchanges f32 values among the blocks of a cluster that share a row: each
--- thread gets the values of block number lane % (number of blocks). If a thread
--- reduces them over `blocks` lanes, it gets the result for the row. A kernel
--- may call this method once.
+-- thread gets the values of block number lane % (number of blocks). A reduction
+-- over `blocks` lanes then gives the result for the row. A kernel may call this
+-- method once.
 ---@param values any[] of a block: equal in all its threads
 ---@return any[] values
 ---@return integer blocks if 1, `values` is unchanged
@@ -459,8 +457,8 @@ function Plan:exchange_blocks(values)
   for i in ipairs(values) do
     s[i] = cute.make_smem_tensor(cute.f32, cute.make_layout {blocks})
   end
-  -- Waits until the other blocks of the cluster have begun; their shared memory
-  -- may be written only then.
+  -- Waits until the other blocks of the cluster have begun. Only then may their
+  -- shared memory be written.
   arch.cluster_arrive_relaxed()
   arch.cluster_wait()
   cute.when(cute.lt(tid, blocks), function()
@@ -498,8 +496,8 @@ function Plan:sums(values, turn)
   return out
 end
 
---- Checks tensors of rows, or of one row: they must be row-major, with rows of
--- n elements. The distance of rows must be a multiple of the vector.
+--- Checks tensors of rows, or of one row. They must be row-major, with rows of
+-- n elements, and the distance between rows must be a multiple of the vector.
 ---@param plan {n: integer, width: integer}
 ---@param what string the kernel
 function rows.check(plan, what, ...)

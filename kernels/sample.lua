@@ -17,7 +17,7 @@ local rules = require "kernels.operand_rules"
 local BLOCK = 64
 
 -- Calls f(j, weight) for each element j of v, the k largest elements of a row
--- in descending order. by: the inverse temperature.
+-- in descending order. `by` is the inverse temperature.
 local function weights(k, v, by, f)
   local most = v[0]:to(cute.f32)
   for j in cute.range(0, k, 1, {unroll = 4}) do
@@ -42,8 +42,8 @@ local function draw(o, V, I, Out, Seed, by)
     else
       kept.value = sum.value
     end
-    -- Draws the first element for which the sum of the weights up to it exceeds
-    -- a random fraction of the total.
+    -- Draws an element: the first one for which the sum of the weights up to it
+    -- exceeds a random fraction of the total.
     local part = philox.uniform(row, Seed) * kept.value
     local past, chosen = cute.var(0, cute.f32), cute.var(0, cute.i32)
     weights(o.k, v, by, function(j, e)

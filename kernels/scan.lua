@@ -24,7 +24,8 @@ local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
 
 local WARP = 32
--- The number of elements in flight on a multiprocessor in the one-pass scan.
+-- The number of elements that a multiprocessor has in flight in the one-pass
+-- scan.
 local HELD = 16384
 
 local OPS = {
@@ -46,7 +47,8 @@ local Scan = {}
 Scan.__index = Scan
 
 ---------------------------------------------------------------------------
--- A tile: warp w has `steps` times 32 adjacent vectors, one for each lane
+-- A tile: warp w has `steps` times 32 adjacent vectors, of which each lane has
+-- every 32nd
 ---------------------------------------------------------------------------
 
 -- Returns this thread's vectors, (W,S), of the tile that begins at element
@@ -92,12 +94,12 @@ function Scan:store(t, first, left, x)
 end
 
 ---------------------------------------------------------------------------
--- Lanes, warps
+-- Combining lanes and warps
 ---------------------------------------------------------------------------
 
--- Combines x over lanes, within groups of `width` lanes. Returns two results:
--- that of the lanes up to and including this one, and that of the lanes before
--- it.
+-- Combines x over lanes, within groups of `width` lanes. Returns the result for
+-- the lanes up to and including this one, and the result for the lanes before
+-- this one.
 function Scan:lanes(x, width)
   local lane, f, d = cute.arch.lane_idx() % width, self.op.f, 1
   while d < width do
@@ -133,8 +135,8 @@ end
 
 -- Combines the results of the block's warps. Returns two values: the result of
 -- all warps before this one, and the result of the whole block. `turn` must
--- alternate between 0 and 1 from tile to tile, if there is no other barrier in
--- between.
+-- alternate between 0 and 1 from tile to tile if no other barrier separates the
+-- calls.
 function Scan:block_of(sum, turn)
   local tid, warps = (cute.arch.thread_idx()), self.block // WARP
   if warps == 1 then return self.none, sum end
@@ -160,7 +162,7 @@ local function put_before(f, before, r)
 end
 
 ---------------------------------------------------------------------------
--- Rows
+-- The kernel for rows
 ---------------------------------------------------------------------------
 
 local function by_rows(s, X, Y)
@@ -192,13 +194,13 @@ local function by_rows(s, X, Y)
 end
 
 ---------------------------------------------------------------------------
--- One pass
+-- The one-pass kernel
 ---------------------------------------------------------------------------
 
 -- The words of `state`. The first word has the number of the next tile in its
 -- lower half and the number of previous launches in its upper half. One word
--- for each tile follows: the launch's number (its round) in the upper half and
--- the total in the lower half. Blocks draw their tiles in order. Therefore all
+-- for each tile follows: the upper half is the launch's number (its round), the
+-- lower half the tile's total. Blocks draw their tiles in order. Therefore all
 -- earlier tiles have begun, regardless of how many blocks the device runs at
 -- once. To compute the sum before a tile, a block reads the totals of all tiles
 -- since the block's previous tile.
@@ -208,7 +210,7 @@ local ROOM = 132  -- number of multiprocessors of an H200
 local RELAXED = {sem = "relaxed", scope = "gpu"}
 
 -- Draws the number of the next tile from the counter in `state`. Also returns
--- the number of the round. The last draw of a launch, after all tiles, begins a
+-- the number of the round. After all tiles, the last draw of a launch begins a
 -- new round.
 local function draw(state, tiles)
   local drawn = cute.arch.atomic_add(state.iterator, 1)
@@ -252,9 +254,10 @@ end
 
 -- Works on three tiles at once. The total of tile `last` is published, but its
 -- results are not written. Tile `at` is being loaded. The number of tile `next`
--- is drawn. When tile `at` arrives, the block publishes its total, requests
--- tile `next`, and then writes tile `last`. At that time, other blocks have
--- usually published the totals of the tiles before `last`, so waits are short.
+-- is drawn. When tile `at` arrives, the block publishes its total, starts to
+-- load tile `next`, and then writes tile `last`. At that time, other blocks
+-- have usually published the totals of the tiles before `last`, so waits are
+-- short.
 local function one_pass(s, X, Y, state)
   local n, f, tid = s.n, s.op.f, (cute.arch.thread_idx())
   rules.dense("scan", "X", X, n)

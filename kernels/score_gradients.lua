@@ -4,12 +4,11 @@
 -- dL/dy dy/de over all scores that read e. cute.derivative derives dy/de from
 -- the trace of score_mod. The kernel that computes dQ has dL/dy of each score.
 --
--- If the index of a read does not depend on the row and the key, as in
--- slopes[at.h], the read is called shared: all scores of a head read the same
--- element. Each block sums the gradients of its shared reads and stores one
--- number for each read, its "part". A second kernel adds the parts in a fixed
--- order. The gradients of all other reads are summed by atomic additions, in
--- any order.
+-- A read is called shared if its index does not depend on the row and the key,
+-- as in slopes[at.h]: all scores of a head read the same element. Each block
+-- sums the gradients of its shared reads and stores one number for each read,
+-- its "part". A second kernel adds the parts in a fixed order. The gradients of
+-- all other reads are summed by atomic additions, in any order.
 local core = require "cute.core"
 local cute = require "cute"
 local flash = require "kernels.flash"
@@ -79,7 +78,7 @@ end
 local Adder = {}
 Adder.__index = Adder
 
---- Makes an adder, which adds the gradients of a thread's scores.
+--- Makes an adder, an object that adds the gradients of a thread's scores.
 ---@param kinds {tensor: integer, shared: boolean}[] result of
 -- score_gradients.kinds
 ---@param tensors any[] the tensors with requested gradients
@@ -94,7 +93,8 @@ function score_gradients.adder(kinds, tensors, sums)
 end
 
 --- Returns the reads on which a score y depends (score_gradients.reads). Each
--- also has the field slope, the derivative of y with respect to the element.
+-- read also has the field slope, the derivative of y with respect to the
+-- element.
 function Adder:reads(y)
   local list = score_gradients.reads(y, self.tensors)
   for _, r in ipairs(list) do r.slope = cute.derivative(y, r.value) end
@@ -169,8 +169,8 @@ end
 ---@param i integer
 ---@return {kernel: any, block: integer, grid: function}
 function score_gradients.adding(o, i)
-  -- For each shared read of tensor i: the position among the tensor's reads,
-  -- and the index among all shared reads.
+  -- for each shared read of tensor i: its position among the tensor's reads,
+  -- and its index among all shared reads
   local mine, at, index = {}, 0, 0
   for _, kind in ipairs(o.kinds) do
     if kind.tensor == i then
@@ -226,8 +226,8 @@ end
 -- gradients of sinks, and its launch parameters. sinks and dSinks are (H); LSE
 -- and delta, each row's sum of O dO, are (B,H,S), or (H,total) with the
 -- positions cu_q (B + 1) of sequences. A sink has the weight P = exp(sink -
--- LSE) in each row of its head, and no value, so its gradient is the sum of -P
--- delta over the rows, in a fixed order. padding: each sequence of delta
+-- LSE) in each row of its head, and no value. Therefore its gradient is the sum
+-- of -P delta over the rows, in a fixed order. padding: each sequence of delta
 -- begins at a multiple of this number of rows, as in
 -- kernels/attention_bwd_sm90/sequences.lua.
 ---@param padding? integer

@@ -14,8 +14,8 @@
 -- z, D, bias, h0, h1 can be nil.
 --
 -- `lanes` threads share a channel. Each has a few of its states. They advance
--- in time by groups of four steps for each lane. Each lane computes dt and dt u
--- for its own four steps and, at the end, y of these steps. Between these two
+-- in time by groups of steps, four for each lane. Each lane computes dt and dt
+-- u for its own four steps and, at the end, y of these steps. Between these two
 -- tasks, all lanes process all steps of the group. cp.async loads a tile along
 -- time while the previous tile is processed. (Gu and Dao, Mamba, 2023, section
 -- 3.3.)
@@ -142,9 +142,9 @@ end
 -- instruction.
 local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 
--- Computes log2(1 + 2^x), which is softplus(x ln 2) / ln 2. If 1 + 2^x would
--- lose bits of t = 2^x (t below 2^-5), uses the series of log2(1 + t), within
--- 2e-7.
+-- Computes log2(1 + 2^x), which is softplus(x ln 2) / ln 2. For t = 2^x below
+-- 2^-5, 1 + t would lose bits of t. Then the function uses the series of log2(1
+-- + t), within 2e-7.
 local function softplus2(x)
   local t = exp2(x)
   local grown = cute.arch.approx("lg2.approx.ftz.f32", 1 + t)
@@ -159,9 +159,9 @@ local function silu(x)
 end
 
 -- Sums each of v[1..n] over the lanes of a channel. Neighbouring lanes of a
--- channel are `apart` lanes of the warp apart. Lane j ends with n / lanes of
--- the sums, from j * n / lanes on. In each step two lanes exchange halves of v;
--- a lane adds only the half that it keeps.
+-- channel are `apart` lanes of the warp apart. Each lane ends with n / lanes of
+-- the sums: lane j has those from j * n / lanes on. In each step two lanes
+-- exchange halves of v; a lane adds only the half that it keeps.
 local function spread_sum(v, lanes, lane, apart)
   local n, d = #v, lanes // 2
   while d > 0 do
@@ -193,7 +193,7 @@ function Scan:prepare(g, t, left, stage)
 end
 
 -- Advances this thread's states by four steps, beginning at time t. Appends
--- this thread's contribution to y for each of the four steps to the list y.
+-- this thread's contribution to each of the four values of y to the list y.
 function Scan:advance(g, dt, du, t, stage, y)
   local first = #y
   for i = 0, self.each_lane - 1 do

@@ -19,8 +19,8 @@ local LEAST = -math.huge
 
 -- A limit for the exponents of a row. Beyond it, the product of a number and
 -- log2 e has a rounding error of 128 or more, too large for an exponent of 2.
--- Different numbers differ there by 256 or more, so 2^((x - m) scale(m)) is 0
--- for x < m, even if scale(m) is 1.
+-- Different numbers of this size differ by 256 or more. Therefore 2^((x - m)
+-- scale(m)) is 0 for x < m, even if scale(m) is 1.
 local FAR = 2.0 ^ 31
 
 local function scale(m)
@@ -44,7 +44,8 @@ end
 local function power(x, m) return cute.exp2(x * scale(x) - base(m)) end
 
 -- Returns the maximum of a row, and the row's sum of e^(x - maximum). m and s
--- are the maximum and the sum over this thread's warp.
+-- are the maximum and the sum that this thread's warp has computed for its
+-- part.
 local function of_row(plan, m, s, turn)
   local function combined(all, count)
     if count == 1 then return all end
@@ -86,8 +87,8 @@ local function held(plan, X, Y, loss)
   end)
 end
 
--- Processes a row in chunks. The first pass updates the maximum and the sum
--- together.
+-- Processes a row in chunks. A single first pass computes both the maximum and
+-- the sum.
 local function pieces(plan, X, Y, loss)
   local sources = plan:sources({X}, LEAST)
   plan:each(X.shape[1], sources, function(at)

@@ -1,4 +1,5 @@
---- Adds the partial sums of several blocks. The last block to arrive does this.
+--- Adds the partial sums of several blocks. The block that arrives last adds
+-- them.
 --
 -- Each block stores its fragment in `work` and increments a count in `turns`.
 -- The last block adds the fragments in the order of z, so results do not depend
@@ -7,7 +8,7 @@
 local cute = require "cute"
 local _ = cute._
 
--- The largest number of registers for the parts that a thread loads at once. If
+-- The maximum number of registers for the parts that a thread loads at once. If
 -- a thread loaded all parts at once, registers would spill.
 local SOME = 32
 

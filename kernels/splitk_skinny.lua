@@ -45,7 +45,7 @@ end
 --- Adds fields to plan p that follow from its other fields. wm and wn are the
 -- numbers of warps along the two modes of D that hold the final sums. `out` is
 -- the tiled MMA of these warps. `meets` tells whether blocks reduce in global
--- memory. `columns` is the number of columns of D's tile.
+-- memory. `columns` is the number of columns of a tile of D.
 function splitk_skinny.plan(p)
   local w = p.warps[1]
   p.columns = p.gated and p.tile[1] // 2 or p.tile[1]
@@ -59,7 +59,7 @@ function splitk_skinny.plan(p)
   p.meets = p.splits > 1 and not p.cluster
 end
 
---- Returns a kernel that calls f(A, B, ...), and its launch parameters by plan
+--- Returns a kernel that calls f(A, B, ...), and its launch parameters for plan
 -- p. They are a table with the fields plan, kernel, block, cluster, mma, tile,
 -- turned, grid(m, batches) and scratch(m, batches). scratch returns two
 -- numbers: how many f32, and how many i32 zeros, the blocks share. If there are
@@ -81,13 +81,13 @@ function splitk_skinny.launches(p, f)
 end
 
 ---------------------------------------------------------------------------
--- In a kernel
+-- The reduction in a kernel
 ---------------------------------------------------------------------------
 
 -- Returns the shared memory in which a cluster's first block receives the
--- partial sums of the other blocks: {sums = ((4,n),threads,others), came = the
--- mbarrier that counts the bytes of the sums, others = the number of other
--- blocks}.
+-- partial sums of the other blocks. It is a table {sums =
+-- ((4,n),threads,others), came = the mbarrier that counts the bytes of the
+-- sums, others = the number of other blocks}.
 local function received(p, tid, z)
   local arch, others, threads = cute.arch, p.splits - 1, p.out:size()
   local each = p.MT // p.wm * (p.NT // p.wn)
@@ -121,8 +121,8 @@ function splitk_skinny.place(p)
 end
 
 -- Reduces the partial sums of all warps, (4,MT,NT) each. The first wm * wn
--- warps get the results: each thread's share is stored in `out`,
--- (4,MT/wm,NT/wn). s: shared memory of f32, (4,block,MT*NT).
+-- warps get the results: each thread's share, (4,MT/wm,NT/wn), is stored in
+-- `out`. `s` is shared memory of f32, (4,block,MT*NT).
 local function of_warps(p, at, sums, out, s)
   if p.warps[2] == 1 then
     out:store(sums:load())

@@ -9,11 +9,11 @@
 -- equal elements, the first one is treated as the largest (with smallest =
 -- true: as the smallest). NaN is larger than all numbers.
 --
--- A warp keeps the best 32 or 64 elements so far, sorted over its lanes.
--- A warp appends each element that is better than the k-th one in this list to
--- a queue. Every 32 elements of the queue are sorted and merged into the list.
--- On random data, k log(n / k) elements of a row reach the queue. Several warps
--- can share a row; they merge their lists at the end.
+-- A warp keeps a sorted list of the best 32 or 64 elements so far, distributed
+-- over its lanes. It appends each element that is better than the k-th one in
+-- this list to a queue. Every 32 elements of the queue are sorted and merged
+-- into the list. On random data, k log(n / k) elements of a row reach the
+-- queue. Several warps can share a row; they merge their lists at the end.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local rows = require "kernels.rows"
@@ -24,8 +24,8 @@ local Top = {}
 Top.__index = Top
 
 ---------------------------------------------------------------------------
--- Keys: an element and its index as one number, larger for a better element,
--- never 0
+-- Keys. A key is an element and its index as one number, larger for a better
+-- element, never 0
 ---------------------------------------------------------------------------
 
 function Top:key(x, at)
@@ -144,9 +144,9 @@ function Top:drain(queue, list, lane)
   self:take(list, ascending(key.value, lane), lane)
 end
 
--- Loads the vector of row x that begins at element `at`. If no vector begins
--- there, loads the last vector. Returns a function that returns the list of the
--- elements' keys (see Top:key); an element beyond the row has key 0.
+-- Loads the vector of row x that begins at element `at`, or the last vector if
+-- `at` is beyond it. Returns a function that returns the list of the elements'
+-- keys (see Top:key); an element beyond the row has key 0.
 function Top:keys(x, at)
   local atom = cute.make_copy_atom("UniversalCopy", x.element_type,
                                    self.width * x.element_type.bits)
@@ -165,8 +165,8 @@ end
 
 -- Finds the best keys of a row. The row's warps take its vectors in turn, and
 -- each lane loads `unroll` vectors at once. Only a few vectors contain a key
--- for the list. A separate loop loads these vectors again, so that the code
--- stays short.
+-- for the list. A separate loop reloads these vectors, so that the code stays
+-- short.
 function Top:search(x, list, lane, warp)
   local none, of_warp = list[1], self.width * WARP
   local queue = self:queue(warp, none)

@@ -10,9 +10,9 @@
 -- in X, B in Z. Both tensors begin at multiples of 16 bytes; their rows may
 -- begin at any element.
 --
--- Writing a part of a 32-byte sector costs as much as writing two sectors, and
--- tiles of B x A would split a sector at each end of their rows. So in each
--- tile, each row of Z has its own window. The window begins at a multiple of
+-- Writing a part of a 32-byte sector costs as much as writing two sectors. A
+-- tile of B x A can split a sector at each end of its rows. Therefore each row
+-- of Z has its own window in each tile. The window begins at a multiple of
 -- `whole` bytes in memory, less than `whole` bytes before the tile. A block
 -- loads the 16-byte chunks of X's rows that its windows touch, row by row. A
 -- thread reads single elements from each row, and stores 16 bytes. The chunks
@@ -36,11 +36,11 @@ local LANES = 8
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Computes the sizes of tiles, in elements. V: the elements of 16 bytes. HALO:
--- the elements before a tile that its windows can include. ROWS: the rows of X
--- for a tile, with the HALO. CHUNKS: the 16-byte chunks of a row. STEP: the
--- distance of a thread's coordinates along A. Rows of Z that are STEP, or HALO,
--- apart have windows with equal offsets.
+-- Computes the sizes of tiles, in elements. V: the number of elements in 16
+-- bytes. HALO: the number of elements before a tile that its windows can
+-- include. ROWS: the rows of X for a tile, with the HALO. CHUNKS: the 16-byte
+-- chunks of a row. STEP: the distance between a thread's coordinates along A.
+-- Rows of Z that are STEP, or HALO, apart have windows with equal offsets.
 local function sizes(o)
   local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
   s.V = 128 // bits
@@ -65,7 +65,8 @@ local function sizes(o)
   return s
 end
 
--- Returns an operand's layout (B,A,L), with all further modes in the third one.
+-- Returns an operand's layout (B,A,L). Its third mode contains all further
+-- modes.
 local function matrices(o, stride)
   local shape, strides = {1}, {0}
   for i = 3, #o.extents do
@@ -75,8 +76,8 @@ local function matrices(o, stride)
                           {stride[1], stride[2], strides})
 end
 
--- Returns a view of all of a tensor's memory, (V,CHUNKS), and the layout of its
--- elements in this memory.
+-- Returns a view of a tensor's whole memory, (V,CHUNKS), and the layout of the
+-- tensor's elements in this memory.
 local function memory(o, s, t, stride)
   local l = matrices(o, stride)
   local count = cute.cosize(l)
@@ -96,10 +97,10 @@ local function box(s)
   return cute.make_layout({s.ROWS // s.V, s.pitch, 1}, {s.pitch, 1, 0})
 end
 
--- Returns a list of V tensor maps. Map v covers row v and the rows V, 2 V ...
--- below it, which begin at the same offset within 16 bytes. Its first element
--- is the first one of the 16 bytes in which row v begins. An entry is {atom,
--- coordinates (ROWS,A,L)}.
+-- Returns a list of V tensor maps. Map v covers row v and every Vth row below
+-- it; these rows begin at the same offset within 16 bytes. The map's first
+-- element is the first one of the 16 bytes in which row v begins. An entry of
+-- the list is {atom, coordinates (ROWS,A,L)}.
 local function maps_of(o, s, X)
   local list, l = {}, matrices(o, o.from)
   for v = 0, s.V - 1 do
@@ -131,11 +132,11 @@ local function load_boxes(s, S, maps, full, at)
   end
 end
 
--- Loads the rows of X into shared memory. Vectors that lanes read in rows V
--- apart are an odd number of 16-byte units apart, which avoids bank conflicts.
--- Returns three values: a view of the loaded memory; a function of r that gives
--- the position, in this view, of the tile's first element in row r; and a
--- function that waits for the loads.
+-- Loads the rows of X into shared memory. Returns three values: a view of the
+-- loaded memory; a function of r that gives the position, in this view, of the
+-- tile's first element in row r; and a function that waits for the loads. To
+-- avoid bank conflicts, vectors that lanes read in rows V apart are an odd
+-- number of 16-byte units apart.
 local function bring(o, s, X, at, maps)
   local V, B, A = s.V, o.extents[1], o.extents[2]
   local all, place = memory(o, s, X, o.from)
@@ -206,10 +207,10 @@ local function bring(o, s, X, at, maps)
   end
 end
 
--- Returns a rotation, in 32-bit words, that avoids bank conflicts. Each further
--- lane along A starts to read its vector that many words later, cyclically. Of
--- the rotations for which the fewest rows of a warp meet in one bank, the
--- result is the smallest.
+-- Returns a rotation, in 32-bit words, that avoids bank conflicts. Each lane
+-- along A starts to read its vector this many words later than the lane before
+-- it, cyclically. The result is the smallest rotation for which the fewest rows
+-- of a warp meet in one bank.
 local function turn_of(o, s)
   if s.V < 4 then return 0 end
   local N, M, bits = o.from[1], o.to[2], o.dtype.bits

@@ -26,8 +26,8 @@ local NAMES = {{"o", "dout", "lse", "logs", "delta", "sums", "turns"},
    "sums", "sums", "sums", "logs", "delta", "logs", "logs", "turns"},
   {"sums", "dq", "sums"}}
 
--- Returns the kernel arguments of launch i: the operand's name, and a function
--- that creates the argument.
+-- Returns the list of kernel arguments of launch i. Each is an operand's name,
+-- and a function that creates the argument from the operand.
 local function arguments(p, k, i)
   local function all()
     local t = p.tensors

@@ -61,7 +61,8 @@ local function make(D, dtype, causal)
     tcgen05.MmaF16BF16Op(dtype, cute.f32, {ROWS, KEYS, 16}))
   local mma_o = cute.make_tiled_mma(tcgen05.MmaF16BF16Op(dtype, cute.f32,
     {ROWS, D, 16}, 1, tcgen05.OperandSource.TMEM, "K", "MN"))
-  -- The columns hold two groups of scores, of P in 16 bits, and of O.
+  -- The columns of tensor memory hold two groups of scores, then P in 16 bits,
+  -- then O.
   local P_AT, O_AT, COLUMNS = 2 * KEYS, 3 * KEYS, 512
 
   local kernel = cute.kernel("attention_sm100", {block = 32 * WARPS,

@@ -46,7 +46,7 @@ spec.variants = {
   {"--dtype", "bf16", help = "type of A and B"},
   typed("f16", {"f16", "f16", "f16"}, {dtype = cute.f16},
         "SM80_16x8x16_F32F16F16F32_TN"),
-  -- Tensor cores keep 13 bits, so sums of 128 products are added in f32.
+  -- Sums of 8-bit floats have 13 bits, so every 128 products are added in f32.
   typed("e4m3", {"e4m3", "e4m3", "bf16"}, {dtype = cute.e4m3, promote = 1},
         "SM89_16x8x32_F32E4M3E4M3F32_TN", {unit = 1.25 * 0x1p-13}),
   typed("tf32", {"f32", "f32", "f32"}, {dtype = cute.f32},

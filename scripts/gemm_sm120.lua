@@ -104,8 +104,8 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
   C.store()
 end)
 
--- Returns a function that gives the tensor of the scales of `rows` rows its
--- layout.
+-- Returns a function that views a tensor of scales, of `rows` rows, in the
+-- order of scale_layout.
 local function arranged(rows, k)
   return function(t)
     return cute.make_tensor(t.iterator, scale_layout(rows, k))

@@ -13,9 +13,9 @@ local _ = cute._
 
 local BM, BN, BK = 128, 128, 32
 -- Four quad pairs, 2x2, form a warp; four warps, 2x2, form a block. Lanes 0 to
--- 15 load rows 0 to 3 of two quad pairs at a time. The layout `rows` makes the
--- second quad pair's rows rows 4 to 7 of the tile. The 8 rows that these lanes
--- load are thus in different banks.
+-- 15 load rows 0 to 3 of two quad pairs at a time. In the layout `rows`, rows 0
+-- to 3 of the second quad pair are rows 4 to 7 of the tile. The 8 rows that
+-- these lanes load are thus in different banks.
 local rows = cute.make_layout({4, 2, 2, 2}, {1, 8, 4, 16})
 local mma = cute.make_tiled_mma("SM70_8x8x4_F32F16F16F32_TN",
   cute.make_layout({{2, 2}, {2, 2}, 1}, {{1, 4}, {2, 8}, 0}),

@@ -13,7 +13,7 @@ local gemm_splitk = require "kernels.gemm_splitk"
 local MMA = {bf16 = "SM80_16x8x16_F32BF16BF16F32_TN",
              f16 = "SM80_16x8x16_F32F16F16F32_TN"}
 
--- Divides K into as many parts as there are SMs per tile.
+-- Divides K so that the grid has about one block per SM of an H200.
 local function made(p)
   local tiles = ((p.m + 127) // 128) * ((p.n + 127) // 128)
   local splits = p.opt.splits or math.max(2, math.min(16, 132 // tiles))

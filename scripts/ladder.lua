@@ -17,8 +17,9 @@ local say = lib.say
 
 local job = {name = "ladder"}
 
--- The rungs of the ladder: the script, optionally a flag that selects a variant
--- and the variant's name, and the difference to the previous rung of its kind.
+-- The rungs of the ladder. An entry has the script and the difference to the
+-- previous rung of its kind. It may also have a flag that selects a variant of
+-- the script, and the variant's name.
 local RUNGS = {
   {"gemm_simt", gain = "a multiply-add a thread, from global memory"},
   {"sgemm", gain = "shared memory, 8x16 of C in registers, cp.async"},

@@ -15,8 +15,8 @@ local function sum(p)
   return reduce.all {op = "sum", n = p.n, dtype = cute[p.dtype]}
 end
 
--- Computes the sum in double precision. Multiplies each piece of x, as a
--- matrix, by a vector of ones.
+-- Computes the sum in double precision, by matrix-vector products: each piece
+-- of x, as a matrix, times a vector of ones.
 local function in_double(x)
   local m, k, total = 1024, 4096, 0
   local piece, ones = core.buffer(x.dtype, m * k), core.buffer(x.dtype, k)

@@ -190,7 +190,8 @@ function Gen:statement(depth)
   if depth > 0 and self:chance(38) then
     local loops = self.loops
     local k = self:r(#REGIONS)
-    -- self.loops: how many loops of the same function enclose a statement
+    -- self.loops: the number of loops of the same function that enclose a
+    -- statement
     if k == #REGIONS then self.loops = 0 end
     local text = REGIONS[k](self, depth)
     self.loops = loops
@@ -258,7 +259,7 @@ function absent.program(seed)
 end
 
 ---------------------------------------------------------------------------
--- As a kernel, and as plain Lua
+-- The two forms of a program: a kernel, and plain Lua
 ---------------------------------------------------------------------------
 
 local KERNEL = {

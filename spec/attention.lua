@@ -61,10 +61,10 @@ end
 -- The tensors are Q, O, dO, dQ (b,s,h,d); K, V, dK, dV (b,t,g,d); LSE and delta
 -- (b,h,s).
 ---@param o {b: integer?, s: integer, t: integer?, h: integer?, g: integer?,
--- d: integer, dtype: any?, left: integer?, right: integer?, seed: integer?}
--- The field `modify` of the result may be set to a function (score, batch,
--- head, row, key) that returns another score, `sinks` to a list of numbers, one
--- for each head, whose powers are added to the sums of rows.
+-- d: integer, dtype: any?, left: integer?, right: integer?, seed: integer?} Two
+-- fields of the result may be set: `modify`, a function (score, batch, head,
+-- row, key) that returns another score; and `sinks`, a list with a number x for
+-- each head, where e^x is added to the sums of rows.
 function attention.problem(o)
   local p = {b = o.b or 1, s = o.s, t = o.t or o.s, h = o.h or 1,
              g = o.g or o.h or 1, d = o.d, left = o.left, right = o.right,

@@ -198,8 +198,8 @@ end
 -- step. Requires node.
 ---@param steps {url: string?, script: string?, width: integer?, height:
 -- integer?, dark: boolean?, png: string?}[]
----@param opt? {server: string[]} a program with its arguments that serves
--- where urls without a host are
+---@param opt? {server: string[]} a program with its arguments that serves the
+-- urls without a host
 ---@return {value: any, errors: string[], asked: string[]}[]
 function browser.drive(steps, opt)
   local words = {"timeout", "-k", "2", "240", "node", "spec/web/chromium.js",

@@ -12,7 +12,7 @@ local surface = require "spec.surface"
 local calls = {}
 
 ---------------------------------------------------------------------------
--- Requirements of an error
+-- What an error must be like
 ---------------------------------------------------------------------------
 
 local OURS = "a callback's own error"  -- the message that callbacks raise
@@ -34,8 +34,8 @@ local function first_line(message)
   return where, kind or first:match " %[([%l-]+)%]$"
 end
 
---- Says what is wrong with an error's value, or returns nil. Does not check the
--- position in the message.
+--- Returns a sentence on what is wrong with an error's value, or nil. Does not
+-- check the position in the message.
 ---@param message any
 ---@return string?
 function calls.unclear(message)
@@ -49,7 +49,8 @@ function calls.unclear(message)
   if not core.error_kinds[kind] then return "no kind" end
 end
 
---- Says what is wrong with an error's value and its position, or returns nil.
+--- Returns a sentence on what is wrong with an error's value or its position,
+-- or nil.
 ---@param message any
 ---@return string?
 function calls.complaint(message)
@@ -104,7 +105,7 @@ local function option_names()
   return list
 end
 
--- Expressions for host objects, as text: each evaluation makes a new object.
+-- Expressions for host objects, as text. Each evaluation makes a new object.
 local HOST = {
   [[cute.layout "(4,2):(1,4)"]], [[cute.layout "8:1"]],
   [[cute.layout "(0,8):(8,1)"]], [[cute.layout "(4,(2,0)):(1,(4,8))"]],
@@ -206,7 +207,7 @@ local DEVICE = {
   [[cute.struct {{"x", cute.f32, 4}, {"y", cute.i32}}:allocate()]],
 }
 
--- A table all of whose metamethods raise an error.
+-- A table whose metamethods all raise an error.
 local RAISING = [[setmetatable({}, (function()
   local mt = {}
   for name in ("index newindex call tostring len eq lt le concat unm add sub "
@@ -218,7 +219,7 @@ local RAISING = [[setmetatable({}, (function()
 end)())]]
 
 -- Expressions for hostile values, as text: numbers out of range, tables without
--- an end, objects that are closed, dead or not what they claim to be, and
+-- an end, closed or dead objects, objects that pretend to be others, and
 -- functions that never return.
 local HOSTILE = {
   RAISING,
@@ -301,7 +302,8 @@ function Pool:add(v)
     self.by[t], self.types[#self.types + 1] = list, t
   end
   if #list < 12 then list[#list + 1] = v
-  -- The first four values stay in the pool; later ones are replaced.
+  -- The first four values stay in the pool; a new value replaces a random later
+  -- one.
   else list[self.g:r(8) + 4] = v end
 end
 
@@ -350,8 +352,8 @@ local function callback(p)
     local v = value(p, 1)
     return function() return v end
   end
-  -- The random numbers are drawn before the kernel runs: otherwise its loops
-  -- would treat the generator's state as a carried variable.
+  -- The random numbers are drawn before the kernel runs. Otherwise the kernel's
+  -- loops would treat the generator's state as a variable that they carry.
   if p.nested then return print end
   p.nested = true
   local f = g:pick(p.functions)
@@ -479,8 +481,8 @@ end
 ---@type file*?
 calls.trail = nil
 
--- Functions that call their callback very often: inside a kernel nothing would
--- stop them, and tracing would take hours.
+-- Functions that call their callback very often. Inside a kernel, each call is
+-- traced, which would take hours.
 local SLOW = {["testing.benchmark"] = true}
 
 --- Makes one call. If its result or error is wrong, adds the call to p.wrong.
@@ -632,8 +634,8 @@ end
 -- values, so that each call finds values of its types.
 local TOGETHER = 40
 
---- Calls each of some functions n times. Returns a list of the calls whose
--- result or error was wrong, as text, and the number of calls.
+--- Calls each function n times. Returns a list of the calls whose result or
+-- error was wrong, as text, and the number of calls.
 ---@param where "outside"|"inside"
 ---@param seed integer
 ---@param n integer

@@ -91,8 +91,9 @@ end
 
 local GRID = {grid = 1024}
 
---- Returns elements on the GPU, drawn from N(0,1) by a seed and rounded (f32 to
--- tf32; i8: standard deviation 32, clamped). Without a seed, they are NaN.
+--- Returns elements on the GPU, drawn from N(0,1) by a seed. f32 is rounded to
+-- tf32; i8 has the standard deviation 32 and is clamped. Without a seed, all
+-- elements are NaN.
 ---@param dev table a device object
 ---@param dtype string
 ---@param elements integer
@@ -104,8 +105,7 @@ function card.matrix(dev, dtype, elements, seed)
   return b
 end
 
---- Returns a tensor in GPU memory, drawn from N(0,1) by a seed as in
--- card.matrix.
+--- Returns a tensor in GPU memory, with elements as in card.matrix.
 function card.normal(shape, dtype, seed)
   local t = cute.empty(shape, dtype, {device = "gpu"})
   local b = core.param_memory(t)
@@ -209,14 +209,15 @@ reads(const uint4 *x, unsigned n, unsigned *out) {
 }]]
 
 --- Returns a list of functions f(buffer, bytes). Each returns a launch of
--- another kernel that only reads the buffer. The fastest kernel's time is the
--- time of reading.
----@param device table as cute.device gives it
----@param ahead? boolean may they read before the launch in front is done?
+-- another kernel that only reads the buffer. The time of the fastest one counts
+-- as the time of reading.
+---@param device table a result of cute.device
+---@param ahead? boolean whether the kernels may read before the preceding
+-- launch ends
 function card.readers(device, ahead)
   local sink, list = assert(device.dev:buffer("u32", 1)), {}
   local sms, pdl = device.info.sms, core.has(device.sm, "griddepcontrol")
-  -- shapes of grids: {loads in flight per thread, blocks per SM}
+  -- The shapes of the grids: {loads in flight per thread, blocks per SM}.
   local text, shapes = READS, {{4, 4}, {8, 4}, {8}}
   if ahead then
     text, shapes = READS_AHEAD, {{8, 1}, {8, 2}, {8, 4}, {4, 3}}
@@ -252,9 +253,9 @@ end
 ---@param p table
 ---@param c table
 ---@param call table
----@param calls integer that its graph has
----@return table {launch = a graph, calls =, choice = its name, us = what the
--- rule expects, D =, d = its memory}
+---@param calls integer the number of calls in its graph
+---@return table {launch = a graph, calls =, choice = its name, us = its
+-- estimated microseconds, D =, d = D's memory}
 function card.candidate(p, c, call, calls)
   local D = cute.empty(p.shape, p.d, {device = "gpu"})
   local run = plans.new(p, c, call):prepare(call, {D})
@@ -284,8 +285,8 @@ end
 -- graph has FLOPS operations in all, but at most 32 launches.
 local FEWEST, FLOPS = 4, 4e10
 
---- Returns how many launches of a product a graph should have. It is a multiple
--- of the number of sets of operands.
+--- Returns how many launches of a product a graph should have. The number is a
+-- multiple of the number of sets of operands.
 ---@param flops number
 ---@param sets table[]
 ---@return integer
@@ -295,8 +296,8 @@ function card.launches(flops, sets)
 end
 
 --- Returns a graph of `count` launches, which uses the launches of `runs` in
--- turn. There is one run for each set of operands. Launches each run once
--- before.
+-- turn. There is one run for each set of operands. Before that, each run is
+-- launched once.
 ---@param dev table a device object
 ---@param runs table[]
 ---@param count integer
@@ -339,13 +340,14 @@ function card.bench(list, options, more)
 end
 
 --- Calls `make` for each of a benchmark's cases, and `measure` for the result.
--- With options.part = "I/N" it only makes every Nth case, so that many
--- processes can compile before one measures.
+-- With options.part = "I/N", it makes only every Nth case and measures none, so
+-- that many processes can compile before one measures.
 ---@param options table
 ---@param cases table[]
----@param make fun(case: table): table[] launches each once
+---@param make fun(case: table): table[] makes the contestants, and launches
+-- each once
 ---@param measure fun(case: table, list: table[]) prints a row
----@param head string above the rows
+---@param head string printed above the rows
 function card.walk(options, cases, make, measure, head)
   local part, parts = options.part:match "^(%d+)/(%d+)$"
   if not part then print(head) end
@@ -365,10 +367,10 @@ card.HEAD = "problem            by             error   cold    hot   / %-14s "
   .. "spread"
 
 --- Times the candidates whose results are right, in turn. Prints a line for
--- each: TFLOP/s, and the ratio to the candidate named `base`.
----@param label string of the problem
----@param list table[] {name =, launch =, error = in the norm, most = of it,
--- wrong = how many elements}
+-- each: TFLOP/s, and the ratio to the candidate with the name `base`.
+---@param label string names the problem
+---@param list table[] {name =, launch =, error = in the norm, most = the
+-- limit of error, wrong = the number of wrong elements}
 ---@param base string
 ---@param flops number
 ---@param options table rounds, warm, hot (milliseconds)

@@ -167,8 +167,8 @@ template <class T, class U> static T atomicAdd(T *p, U x) {
 
 // ---- floats ----
 
-// Returns the minimum as the hardware computes it: -0 is below 0; if one
-// operand is a NaN, the result is the other.
+// Returns the minimum as the hardware computes it. -0 is below 0. If one
+// operand is a NaN, the result is the other one.
 template <class F> static F host_min(F a, F b) {
   if (a == b) return signbit(a) ? a : b;
   return a != a ? b : b != b ? a : a < b ? a : b;
@@ -183,7 +183,8 @@ template <class F> static F host_max(F a, F b) {
 #define fmax host_max<double>
 #define __fma_rn fma
 
-// Rounds a double to a mantissa of `bits` bits, with exponents from `least` on.
+// Rounds x to a mantissa of `bits` bits; numbers below 2^least are rounded like
+// the subnormals of the format.
 static double rounded(double x, int bits, int least) {
   if (x == 0 || x != x || isinf(x)) return x;
   int e = ilogb(x) < least ? least : ilogb(x);
@@ -251,7 +252,7 @@ static inline float ptx_min_f32(float x, float y) { return fminf(x, y); }
 static inline double ptx_max_f64(double x, double y) { return fmax(x, y); }
 static inline double ptx_min_f64(double x, double y) { return fmin(x, y); }
 
-// Defines shifts that give PTX's results for counts above the width.
+// Defines shifts that give PTX's results for counts that exceed the width.
 #define SHIFTS(bits, U, S) \
   static inline U ptx_shl_b##bits(U x, unsigned n) { \
     return n < bits ? x << n : 0; \
@@ -268,7 +269,7 @@ SHIFTS(64, unsigned long long, long long)
 // Kernels print to standard error, since standard output has the results.
 #define printf(...) fprintf(stderr, __VA_ARGS__)
 
-// PTX's div.full may be wrong by 2 ulp, which rounding to bf16 hides.
+// PTX's div.full has an error of up to 2 ulp, which rounding to bf16 hides.
 static inline float ptx_div_full_f32(float x, float y) { return x / y; }
 
 // Applies a function to both halves of a word.
@@ -294,8 +295,8 @@ static inline float ptx_div_full_f32(float x, float y) { return x / y; }
   }
 PACKED(f16, half_value, half_bits) PACKED(bf16, bfloat_value, bfloat_bits)
 
-// Decodes an 8-bit float with m bits of mantissa. quarter_bits() encodes: it
-// searches all codes.
+// Decodes an 8-bit float with m bits of mantissa. quarter_bits() searches all
+// codes to encode a number.
 static double quarter_value(unsigned code, int m) {
   int bias = m == 3 ? 7 : 15, e = code >> m & (m == 3 ? 15 : 31);
   unsigned f = code & ((1u << m) - 1), c = code & 0x7f;
@@ -331,8 +332,8 @@ QUARTER(e4m3, 3) QUARTER(e5m2, 2)
 
 // ---- launching ----
 
-// Converts the argument at p: a pointer parameter gets p itself, another
-// parameter the scalar at p.
+// Converts the argument at address p for a parameter. A pointer parameter gets
+// p itself, another parameter the scalar at p.
 template <class T> static T argument(void *p) {
   if constexpr (std::is_pointer<T>::value) return (T)p;
   else return *(T *)p;
@@ -384,8 +385,8 @@ static void launch(void (*f)(void **), void **args, int grid, int block) {
   }
 }
 
-// Reads `n` bytes of input into new memory. leave() writes the memory's
-// contents after the launch.
+// Reads `n` bytes of input into new memory. leave() writes this memory's
+// contents to the output after the launch.
 static void *take(size_t n) {
   void *p = aligned_alloc(256, (n + 511) / 256 * 256);
   if (fread(p, 1, n, stdin) != n) exit(1);

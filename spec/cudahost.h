@@ -1,7 +1,7 @@
-// Defines enough names of CUDA C for a host C++ compiler to run emitted
-// kernels, one thread after the other. This is an oracle for the meaning of the
-// emitted text, and shares no code with the simulator. Kernels with inline PTX
-// or shared memory are not supported.
+// Defines enough names of CUDA C for a host C++ compiler to compile and run
+// emitted kernels, one thread after the other. Specs compare the simulator with
+// these runs, which share no code with it. Kernels with inline PTX or shared
+// memory are not supported.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

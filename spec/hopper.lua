@@ -135,10 +135,10 @@ hopper.SIZES = {
 }
 
 --- Describes the first mistake of a configuration at a size, or returns nil.
----@param g table what gemm_sm90 gives
+---@param g table a result of gemm_sm90
 ---@param size integer[] {M, N, K}
 ---@param device string
----@param seed integer of schedule and numbers
+---@param seed integer of the schedule and of the numbers
 ---@return string?
 function hopper.wrong_at(g, size, device, seed)
   local o, m, n, k = g.options, table.unpack(size)

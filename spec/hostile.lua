@@ -14,7 +14,7 @@ local hostile = {}
 local LIMITED = 'ulimit -t 10; exec /usr/bin/timeout -s KILL 300 "$0" "$@"'
 
 ---------------------------------------------------------------------------
--- Requirements of a run
+-- What a run must be like
 ---------------------------------------------------------------------------
 
 -- Patterns that no output may contain: a crash, a sanitizer's report, and names
@@ -27,7 +27,8 @@ local RAW = {"Sanitizer", "runtime error:", "Assertion", "please report",
 local OWN = {["stack traceback"] = true, ["%[cute%.[%l._]+%]"] = true,
              ["%[cutelua%.[%l._]+%]"] = true, ["lua/cute"] = true}
 
--- Says what is wrong with the output and exit code of a run, or returns nil.
+-- Returns a sentence on what is wrong with the output and exit code of a run,
+-- or nil.
 local function complaint(words, out, err, code)
   local text, traced = err .. out, table.concat(words, " "):find "%-%-traceback"
   for _, pattern in ipairs(RAW) do

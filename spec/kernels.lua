@@ -66,7 +66,7 @@ function kernels.run(n, f, ...)
 end
 
 ---------------------------------------------------------------------------
--- Compiled
+-- Compilation
 ---------------------------------------------------------------------------
 
 --- Returns NVRTC's output for a program and an architecture, or nil without
@@ -80,7 +80,7 @@ end
 
 --- Compiles the first kernel of a lesson for all of these architectures;
 -- returns false without NVRTC.
----@param spec table of cutelua.bench.harness
+---@param spec table a lesson, as cutelua.bench.harness takes it
 ---@param size integer[]
 ---@param dtype string
 ---@param archs string[]
@@ -126,8 +126,8 @@ function kernels.opcodes(cubin)
   return counts
 end
 
---- Returns what the emitted text of kernel k writes when compiled for the host
--- with spec/cudahost.h; nil without a C++ compiler.
+--- Compiles a kernel k, given as emitted text, for the host (spec/cudahost.h),
+-- and runs it. Returns its output, or nil without a C++ compiler.
 ---@param text string
 ---@param flags string[] -DN=..., -DTHREADS=... and so on
 ---@param input string bytes
@@ -158,14 +158,14 @@ end
 ---------------------------------------------------------------------------
 
 ---@class KernelCase
----@field [1] string what it is
+---@field [1] string its title
 ---@field make fun(): any[] its tensors
 ---@field kernel function
 ---@field grid? integer 1
 ---@field block? integer 32
----@field sm? integer the least architecture
----@field bound? number how far apart values may be, relatively; any NaN is
--- one then. Without it results are equal bit for bit
+---@field sm? integer the lowest architecture that supports it
+---@field bound? number the largest allowed relative difference of values; all
+-- NaNs then count as equal. Without it, results must be equal bit for bit
 
 local ARCH = "sm_90a"
 

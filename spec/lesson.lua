@@ -4,8 +4,8 @@ local lesson = require "cutelua.bench.lesson"
 local lib = require "cutelua.bench.lessonlib"
 
 ---@param path string
----@param flag? string of a variant
----@param text? string what stands in for the script's own text
+---@param flag? string the flag that selects a variant
+---@param text? string a text to run instead of the script's own text
 ---@return table rung
 return function(path, flag, text)
   return lesson.rung(assert(lib.script_spec(path, "cutelua.bench.lesson",

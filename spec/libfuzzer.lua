@@ -14,8 +14,8 @@ end
 -- NAME-corpus. A failure ends the process with exit code 1.
 ---@param name string
 ---@param source string its C file
----@param rooms string[] the rooms of core/ whose files it is linked with
----@param options string for libFuzzer
+---@param rooms string[] the folders of core/ whose files are linked
+---@param options string options of libFuzzer
 ---@param seed? fun(folder: string) writes the first inputs
 function libfuzzer.run(name, source, rooms, options, seed)
   local build = (os.getenv "CUTE_BUILD" or "build") .. "/fuzz"

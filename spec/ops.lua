@@ -25,7 +25,8 @@ local function is_unsigned(dtype) return dtype:find "^u" end
 -- last two modes is contiguous, the padding of rows, gaps between elements, the
 -- order of batches, the first element. With a seed, batches may share one
 -- matrix.
----@param kind? string of strides: "k" dense rows, "m" dense columns, else any
+---@param kind? string the kind of strides: "k" dense rows, "m" dense columns,
+-- else any
 function ops.tensor(pick, shape, dtype, seed, kind)
   dtype = tostring(dtype)
   local rank, stride, at = #shape, {}, 1

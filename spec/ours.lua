@@ -55,8 +55,8 @@ for _, word in ipairs {"f16", "e4m3", "tf32", "i8"} do
   gemm("gemm_hopper", word)
 end
 
--- Returns the lesson of copies by TMA, and the list of its kernels, the first
--- of which is that of copy_tma.
+-- Returns the lesson of copies by TMA, and a list of its kernels; the first one
+-- is that of copy_tma.
 local function copies()
   local path, own = "scripts/copy_tma.lua", arg
   -- copy_tma looks for copy_tile.lua next to this path.

@@ -13,7 +13,7 @@ local places = {}
 local ROWS, LANES = 16, 32
 
 ---------------------------------------------------------------------------
--- Programs
+-- Programs as Lua text
 ---------------------------------------------------------------------------
 
 -- Layouts of (rows, columns, stages) in which groups of eight elements are
@@ -146,7 +146,7 @@ end
 ---@class PlacesProgram
 ---@field seed integer
 ---@field type string "bf16", whose bits are the value, or "i32"
----@field passes integer of the loop
+---@field passes integer the number of iterations of the loop
 ---@field text string a chunk that returns the kernel's function
 
 --- Returns the program of a seed.
@@ -183,7 +183,7 @@ local function run_text(p, env)
 end
 
 ---------------------------------------------------------------------------
--- Plain Lua
+-- Programs in plain Lua
 ---------------------------------------------------------------------------
 
 local FREE = {}
@@ -268,7 +268,7 @@ local function plain(p)
 end
 
 ---------------------------------------------------------------------------
--- Traced
+-- Programs as kernels
 ---------------------------------------------------------------------------
 
 -- Returns the host tensor (rows, columns, stages) that the program reads.

@@ -37,7 +37,7 @@ end
 
 --- Returns a number, or a boolean, of a type.
 ---@param t string
----@param v any as an element of a tensor is read
+---@param v any the number, as a read of an element returns it
 function plain.value(t, v) return setmetatable({t = t, v = v}, Number) end
 
 -- Converts a number to a float. A float is returned unchanged, because -0.0 +
@@ -77,8 +77,8 @@ function Number:to(t)
 end
 
 -- Converts two operands to their common type. If only one operand has a type,
--- it is the common type; but it is f32 if the other operand is a float and the
--- type is an integer.
+-- this type is the common one; but the common type is f32 if that type is an
+-- integer and the other operand is a float.
 local function meet(a, b)
   local t = math.type(a) and b.t or a.t
   if (math.type(a) or math.type(b)) == "float" and not is_float(t) then

@@ -85,8 +85,9 @@ function planted.kernel(changes)
 end
 
 --- Runs D = A B^T of (m,n,k) under a seed. Returns the report and the operands.
--- `before` has the operands of the preceding launch, whose D becomes A.
----@param g table what gemm_sm90 gives
+-- If `before` is given, it has the operands of the preceding launch, whose D
+-- becomes A.
+---@param g table a result of gemm_sm90
 ---@return table report, table operands
 function planted.run(g, size, seed, before)
   local m, n, k = table.unpack(size)
@@ -131,7 +132,8 @@ function planted.told(f, patterns)
   return false
 end
 
---- Says how a report differs from that expected for a fault of FAULTS, or nil.
+--- Returns a sentence on how a report differs from the one that is expected for
+-- a fault of FAULTS, or nil.
 ---@param fault table
 ---@param r table the report
 ---@param texts table<string, string> of planted.kernel

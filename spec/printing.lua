@@ -158,7 +158,7 @@ end
 --- Returns the text that a case prints.
 ---@param c table
 ---@param device string
----@return string? nil on a GPU: it goes to standard output
+---@return string? nil on a GPU, which prints to standard output
 function printing.run(c, device)
   local report = assert(printing.call(c):launch {grid = c.grid or 1,
     block = c.block, device = device, output = false})

@@ -60,7 +60,7 @@ end
 random.Gen = Gen
 
 ---------------------------------------------------------------------------
--- Expressions: a text, and for signed integers the bound of its magnitude
+-- Expressions: a text and, for signed integers, a bound of the magnitude
 ---------------------------------------------------------------------------
 
 -- Returns an expression whose values are at most `most`, and its bound. The
@@ -551,7 +551,7 @@ function STATEMENTS.leave(g, out)
   put(out, "cute.%s(%s)", name, g:bool(g:r(2)))
 end
 
--- ---- what needs all threads ----
+-- ---- statements that all threads must reach ----
 
 local TOGETHER = {}
 
@@ -644,7 +644,7 @@ end
 
 ---@class RandomProgram
 ---@field seed integer
----@field types string[] of its arguments
+---@field types string[] the types of its arguments
 ---@field grid integer
 ---@field block integer
 ---@field fmad boolean
@@ -714,7 +714,7 @@ end
 end
 
 ---------------------------------------------------------------------------
--- Data, running, comparing
+-- Data, runs, comparisons
 ---------------------------------------------------------------------------
 
 local FORMAT = {[8] = "<I1", [16] = "<I2", [32] = "<I4", [64] = "<I8"}

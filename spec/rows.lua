@@ -123,8 +123,8 @@ local function backward_row(p, o, i)
 end
 
 -- Returns the expected partial sums of dW and dB. Only the sum of each column
--- matters, so the expected rows are those that the kernel wrote, except that
--- the first row is chosen so that the sums are right.
+-- matters, not how the blocks divide it. The expected rows are those that the
+-- kernel wrote, but the first one is changed so that the sums are right.
 local function parts_of(p, o)
   local n, parts = p.n, p.made.parts(p.m)
   local want = {at = 0}

@@ -33,7 +33,7 @@ local FRAMINGS = {
 local Driver = {}
 Driver.__index = Driver
 
---- Returns a class of drivers that has no methods of its own yet.
+--- Returns a new class of drivers, which has no methods of its own yet.
 ---@return table
 function rpc.class()
   local class = setmetatable({}, Driver)

@@ -12,8 +12,8 @@ support.lua = os.getenv "CUTELUA_LUA" or "lua5.4"
 local function quote(s) return "'" .. s:gsub("'", "'\\''") .. "'" end
 
 --- Reports whether to skip case i. Under sanitizers, only every nth of many
--- similar cases runs: sanitizers look for faults in our C code, and the run
--- without them checks the results.
+-- similar cases runs: sanitizers look for faults in our C code, while the run
+-- without sanitizers checks the results.
 ---@param i integer the number of a case
 ---@param n integer
 ---@return boolean

@@ -28,7 +28,7 @@ local PATHS = {["npy.write"] = true, ["npy.read"] = true,
 
 --- Returns the value to pass instead of x: if x is a file path of function
 -- `name`, a path where nothing can be written.
----@param name string of the function
+---@param name string the name of the function
 ---@param x any its first argument
 ---@return any
 function surface.path(name, x)

@@ -33,7 +33,7 @@ end
 -- Each block loads the tile with the block's number into shared memory, and
 -- copies it to column `block` of out.
 ---@param tile integer[]
----@param layout table of the tile in shared memory
+---@param layout table the layout of the tile in shared memory
 function tma.load(tile, layout)
   return function(atom, coords, out)
     local tid, block = cute.arch.thread_idx(), cute.arch.block_idx()
@@ -195,8 +195,8 @@ end
 --- Returns the function of a kernel with bulk copies without a tensor map: it
 -- copies rows of a matrix to shared memory, to the other CTA of the cluster,
 -- and back to global memory.
----@param n integer of f32 in a row
----@param rows integer of a block
+---@param n integer the number of f32 in a row
+---@param rows integer the number of rows of a block
 function tma.runs(n, rows)
   local load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), cute.f32)
   local send = cute.make_copy_atom(cpasync.CopyBulkS2SOp(), cute.f32)
@@ -600,7 +600,7 @@ function tma.try_groups(opts, launch)
 end
 
 --- Defines tests that load and store tiles on a device, by all functions above.
----@param it function busted's
+---@param it function busted's function `it`
 ---@param check fun(wrong: integer, first: string)
 ---@param device string
 function tma.suite(it, check, device)

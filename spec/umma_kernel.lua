@@ -1,6 +1,7 @@
 --- Computes a dot product by a tcgen05.mma with scale factors, in a kernel of
 -- one block on the simulator. Operands are in shared memory; scale factors, C
--- and D are in tensor memory. tcgen05.cp copies the scale factors to it.
+-- and D are in tensor memory. tcgen05.cp copies the scale factors to tensor
+-- memory.
 local core = require "cute.core"
 local cute = require "cute"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05
@@ -146,9 +147,9 @@ local function kernel_of(kind)
   return x
 end
 
--- Writes the codes of row 0 of an operand, in pieces of 16 bytes. Pieces are 16
--- bytes times the number of rows apart. A piece packs 16 elements, or 32 for
--- the kinds mxf4 and mxf4nvf4.
+-- Writes the codes of row 0 of an operand, in pieces of 16 bytes. Consecutive
+-- pieces of a row are 16 bytes times the number of rows apart. A piece packs 16
+-- elements, or 32 for the kinds mxf4 and mxf4nvf4.
 local function put_row(t, rows, kind, dtype, codes)
   local bits, per = cute[dtype].bits, kind.kind == "mxf8f6f4" and 16 or 32
   for first = 1, #codes, per do

@@ -70,8 +70,8 @@ function edges.before(o)
         local x = lse[row]
         log = cute.where(cute.eq(x, -math.huge), math.huge, x * flash.LOG2E)
       end)
-      -- If the row does not exist, the sum is the number 0 and needs no
-      -- reduction.
+      -- If the compiler knows that the row does not exist, the sum is still the
+      -- Lua number 0 and needs no reduction.
       if type(sum) ~= "number" then
         for j = 0, lanes == 4 and 1 or 2 do
           sum = sum + cute.arch.shuffle_sync_bfly(sum, 1 << j)

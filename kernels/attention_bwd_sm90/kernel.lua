@@ -14,9 +14,10 @@ local _ = cute._
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
--- Returns a function that returns this block's position in the order of tiles:
--- the block's index or, with `turns`, the next number of a counter in global
--- memory. The threads must synchronize before they call the function.
+-- Returns a function that returns this block's position in the order of tiles.
+-- The position is the block's index or, with `turns`, the next number of a
+-- counter in global memory. Threads must synchronize before they call the
+-- function.
 local function draw(turns)
   if not turns then return cute.arch.block_idx end
   local s = cute.make_smem_tensor(cute.i32, cute.make_layout {1})
@@ -26,11 +27,12 @@ local function draw(turns)
   return function() return s[0] end
 end
 
--- Returns the argument `turns` of producer.add. Its function `wait` waits until
--- this block may add to a tile of dQ; its function `pass` permits the next
--- block to add. The counter of a tile holds the number of blocks that have
--- added to the tile. With a block mask, it holds one more than the index of the
--- last tile of keys that was added.
+-- Returns an object that orders the additions of blocks to dQ (the argument
+-- `turns` of producer.add). Its function `wait` waits until this block may add
+-- to a tile of dQ; its function `pass` permits the next block to add. The
+-- counter of a tile holds the number of blocks that have added to the tile.
+-- With a block mask, it holds one more than the index of the last tile of keys
+-- that was added.
 local function queue(o, turns, x)
   if not turns then return nil end
   return {pair = x.acc.pair,
@@ -137,10 +139,11 @@ local function move(o, x, q, k, more)
   x.dk.rows, x.dv.rows = rest(more.dK), rest(more.dV)
 end
 
--- Returns a function f(r) for a block mask. f(r) returns n, the number of tiles
--- of rows of head r that see this block's keys, and a function at(i). at(i)
--- returns the index of the ith of these tiles, and a function that returns the
--- entry of this tile in more.before (kernels/block_mask_rows.lua).
+-- Returns a function f(r) that lists visible tiles, for a block mask. f(r)
+-- returns two values: the number of tiles of rows of head r that see this
+-- block's keys, and a function at(i). at(i) returns the index of the ith of
+-- these tiles, and a function that returns the tile's entry in more.before
+-- (kernels/block_mask_rows.lua).
 local function lister(x, more)
   return function(r)
     local b, h, n = x.at.b, x.at.g * x.heads + r, x.at.n

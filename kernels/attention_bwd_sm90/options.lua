@@ -15,9 +15,9 @@ local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
   .. "sum_stages rounded deterministic pieces ragged list modify keys heads "
   .. "sms tasks"
 
--- The default {tile, stages, do_stages, ds_stages} by head size. MASKED has the
--- defaults that differ for kernels with a mask, CHANGED those that differ for
--- kernels with functions of scores.
+-- The default {tile, stages, do_stages, ds_stages} by head size. MASKED
+-- replaces some defaults for kernels with a mask, and CHANGED for kernels with
+-- score_mod or mask_mod.
 local DEFAULTS = {
   [64] = {{128, 128}, 2, 2, 2}, [96] = {{64, 128}, 2, 2, 2},
   [128] = {{80, 128}, 2, 2, 2}, [192] = {{64, 96}, 2, 1, 1},

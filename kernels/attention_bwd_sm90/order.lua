@@ -86,8 +86,9 @@ function order.walk(o, x, f)
   end
 end
 
---- Considers the tiles of keys that add to dQ of the tile of rows from `row`
--- on. Returns the position of tile n among them, and their number.
+--- Returns two values for the tile of rows that begins at `row`. The second is
+-- the number of tiles of keys that add to its dQ. The first is the position of
+-- tile n of keys among them.
 function order.turn(o, sight, n, row)
   local first, last = sight:blocks(row, o.tile[1], o.tile[2])
   return n - first, last - first

@@ -99,9 +99,9 @@ function producer.add(x, each, turns)
       end
       cute.arch.cp_async_bulk_commit_group()
       full:advance()
-      -- Copies of the previous piece of the slice have read their stage, so it
-      -- is released. At the end of a slice, the stage of the last piece is
-      -- released, too.
+      -- The previous piece of the slice has been read from its stage, so this
+      -- stage is released. At the end of a slice, the stage of the last piece
+      -- is released, too.
       if i % x.acc.pieces > 0 then release(1) end
       if (i + 1) % x.acc.pieces == 0 then release(0) end
     end

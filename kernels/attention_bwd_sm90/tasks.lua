@@ -33,9 +33,9 @@ local function scores_product(o, x, s, t)
   end
 end
 
--- Returns a function (left, stage) that adds the product of a left operand and
--- a tile of Q or dO (a stage of t) to the accumulators of dK or dV. Also
--- returns these accumulators.
+-- Returns a function (left, stage) that multiplies a left operand by a tile of
+-- Q or dO (a stage of t). It adds the product to the accumulators of dK or dV.
+-- Also returns these accumulators.
 local function keys_product(o, x, t)
   local mma = x.mma.keys
   local B = mma:make_fragment_B(mma:get_slice(0):partition_B(t.turned))

@@ -97,9 +97,9 @@ end
 
 --- Returns a function (s, row, masked, r) that replaces scores s by the weights
 -- P^T. `row` is the first of their rows of Q. p16, left: 16-bit registers from
--- weights.narrowed. With o.rounded or functions of scores, these registers also
--- receive P^T. Functions of scores then multiply P^T in s by the derivatives of
--- the scores. hidden, masked, r: see transposed.lua.
+-- weights.narrowed. With o.rounded, score_mod or mask_mod, these registers also
+-- receive P^T. With score_mod or mask_mod, P^T in s is then multiplied by the
+-- derivatives of the scores. hidden, masked, r: see transposed.lua.
 function weights.weigher(o, x, hidden, p16, left)
   local c, logs = x.scale * flash.LOG2E, weights.numbers(o, x.q.near)
   local hide = hidden and weights.hider(o, x)
@@ -123,7 +123,7 @@ function weights.weigher(o, x, hidden, p16, left)
     end
   end
 
-  -- Applies the functions of scores, replaces scores s by P, and sets the left
+  -- Applies score_mod and mask_mod, replaces scores s by P, and sets the left
   -- operand P^T. Then multiplies P in s by the derivatives of the scores.
   local function changed_powers(s, row, masked, r)
     local p = cute.make_fragment_like(s)

@@ -116,7 +116,7 @@ return function(o, x, hidden)
     end
   end
 
-  -- Applies the functions of scores to s, and replaces s by the weights P.
+  -- Applies score_mod and mask_mod to s, and replaces s by the weights P.
   -- Returns P times the derivatives of the scores.
   local function changed_powers(s, row, masked, r)
     local N = o.tile[2]

@@ -1,5 +1,5 @@
 --- The kernel of kernels/attention_decode that needs no second launch. The
--- blocks of a cluster divide the keys of a row of work (share.lua) and exchange
+-- blocks of a cluster divide the keys of one tile of rows of Q, and exchange
 -- their results through shared memory.
 --
 -- Each warp of the cluster works separately and processes every nth tile of
@@ -95,7 +95,7 @@ local function append(o, mK, mV, sK, sV, at, top, stage, lane, cache, angles)
 end
 
 -- Sends this warp's results to the blocks of the cluster. Each block receives
--- the sums of its columns, ((width,parts,rows)), and the logarithms,
+-- the sums of its columns, as ((width,parts,rows)), and the logarithms, as
 -- ((parts,rows)).
 local function send(o, acc, logs, places, lane, index, R, sums, logs_of)
   local rows, width = flash.by_rows(acc), o.head // o.cluster
@@ -147,7 +147,7 @@ local function combine(o, mO, mL, at, rank, warp, lane, parts, sums, logs)
       return cute.arch.warp_reduction(x, combined)
     end
     local weight, sum, lse = part.weights(reduce)
-    local some = cute.ne(sum, 0)  -- NaN, too
+    local some = cute.ne(sum, 0)  -- true for NaN, too
     local h, s = at.g * o.group + row % o.group, row // o.group
     for first = 0, width - 1, across do
       local column, x = first + lane % across, 0.0

@@ -91,7 +91,7 @@ local function softmax(rows, c, share)
     for i = 0, rows - 1 do all[i] = sum[i] end
     share(all, cute.add)
     for i = 0, rows - 1 do
-      local some = cute.ne(all[i], 0)  -- NaN, too
+      local some = cute.ne(all[i], 0)  -- true for NaN, too
       scale(ar, i, cute.where(some, 1 / all[i], 0.0))
       logs[i] = cute.where(some, cute.fma(top[i], c, cute.log2(all[i]))
         / flash.LOG2E, -math.huge)
@@ -100,8 +100,8 @@ local function softmax(rows, c, share)
   end
 end
 
--- Returns a view of tiles of keys s (BN,D,PIPE) as tiles of values
--- (value,BN,PIPE), because the first elements of a key are its value.
+-- Returns a view of the tiles of keys s (BN,D,PIPE) as tiles of values
+-- (value,BN,PIPE). A key's first elements are its value.
 local function values_of(o, s)
   local rows, D, stages = cute.size(s, 0), cute.size(s, 1), cute.size(s, 2)
   return cute.composition(s, cute.make_layout({o.value, rows, stages},

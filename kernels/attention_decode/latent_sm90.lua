@@ -38,7 +38,7 @@ local function products(o, dtype, thread, group, sQ, sK)
   local acc = cute.make_rmem_tensor(times_v:partition_shape_C {M, half},
                                     cute.f32)
   local p = cute.make_rmem_tensor({{2, 2, 2}, 1, N // 16}, dtype)
-  -- The registers of s in the order of p.
+  -- The registers of s, in the order of the operand p.
   local powers = cute.make_tensor(s.iterator, p.layout)
   -- A view of the warpgroup's columns of V, which are in sK. The iterator
   -- contains the swizzle.

@@ -1,12 +1,12 @@
 --- Products with keys and values of e4m3, for kernels/attention_decode.
 -- Registers hold the elements as f16: one instruction converts two.
 --
--- Shared memory and ldmatrix treat two adjacent e4m3 as one element of 16 bits.
--- Therefore a lane receives four neighbours along D of a key, but a fragment of
--- f16 consists of two pairs that are 8 elements apart. Q's columns are stored
--- in the order of the keys' columns (see put_row). From the values, a lane
--- receives two columns of D for each key, which belong to two fragments. This
--- changes the order of O's columns (see column).
+-- Shared memory and ldmatrix treat two adjacent e4m3 elements as one of 16
+-- bits. Therefore a lane receives four neighbouring elements of a key, but a
+-- fragment of f16 consists of two pairs that are 8 elements apart. Q's columns
+-- are stored in the order of the keys' columns (see put_row). From the values,
+-- a lane receives two columns of D for each key, which belong to two fragments.
+-- This changes the order of O's columns (see column).
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -17,9 +17,9 @@ local narrow = {}
 --- Returns K or V as pairs of elements: f16, with half of the columns.
 function narrow.pairs_of(t) return cute.recast_tensor(t, cute.f16) end
 
---- Stores x, the elements 8 n to 8 n + 7 of a row of Q, in the order in which
--- ldmatrix distributes the elements of a key to lanes (see the head of this
--- file).
+--- Stores x, the elements 8 n to 8 n + 7 of a row of Q. Stores them in the
+-- order in which ldmatrix distributes the elements of a key to lanes (see the
+-- head of this file).
 function narrow.put_row(row, n, x)
   local four = cute.make_rmem_tensor({4}, x.element_type)
   for i = 0, 1 do
@@ -34,10 +34,10 @@ function narrow.column(x)
   return x // 16 * 16 + x % 8 * 2 + x % 16 // 8
 end
 
--- Returns a function each(stage, f), which iterates over the blocks of K of a
--- tile of s (N,K,PIPE), whose elements are pairs of e4m3. It calls f(k, words)
--- with the fragment of block k as words of u32, two for each 8 rows of N. The
--- next fragment is loaded before each call.
+-- Returns a function each(stage, f) for tiles s (N,K,PIPE) whose elements are
+-- pairs of e4m3. It iterates over the blocks of 16 pairs along K of one tile.
+-- It calls f(k, words) with the fragment of block k as words of u32, two for
+-- each 8 rows of N. The next fragment is loaded before each call.
 local function walker(team, s, atom)
   local thr = cute.make_tiled_copy_B(atom, team.mma):get_slice(team.tid)
   local from = thr:partition_S(s)                             -- (CPY,N,K,PIPE)
@@ -64,8 +64,8 @@ local function walker(team, s, atom)
   end
 end
 
--- Makes the right operand of a product, a fragment (4,N) of f16. Also returns a
--- function that sets column n of the fragment from a u32 of four e4m3.
+-- Makes the right operand of a product: a fragment (4,N) of f16. Also returns a
+-- function that sets column n of the fragment from a u32 that holds four e4m3.
 local function fragment(N)
   local frag = cute.make_rmem_tensor({{2, 2}, N}, cute.f16)
   local four = cute.make_rmem_tensor({4}, cute.e4m3)

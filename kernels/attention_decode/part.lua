@@ -1,5 +1,5 @@
 --- The kernel of kernels/attention_decode that computes a part: the attention
--- of a tile of rows to consecutive tiles of keys.
+-- of one tile of rows of Q to consecutive tiles of keys.
 --
 -- A block has one warp for each 16 rows of the tile. cp.async loads tiles of
 -- keys and values `stages` - 1 tiles ahead of their use. The indices of pages
@@ -17,10 +17,11 @@ local _ = cute._
 
 local part = {}
 
---- Returns the extents that all kernels derive from their operands. B:
--- sequences. S: rows of Q of a sequence. T: the largest number of keys of a
--- sequence. G: heads of K. R: rows of all heads of Q that share a head of K.
--- count: the tiles into which the R rows are divided.
+--- Returns the extents that all kernels derive from their operands. B: the
+-- number of sequences. S: the number of rows of Q of a sequence. T: the largest
+-- number of keys of a sequence. G: the number of heads of K. R: the number of
+-- rows of all heads of Q that share a head of K. count: the number of tiles
+-- into which the R rows are divided.
 function part.extents(o, mQ, mK, pages)
   local B, S, G = cute.size(mQ, 0), cute.size(mQ, 1), cute.size(mK, 2)
   local R = S * o.group
@@ -83,12 +84,11 @@ end
 
 local MOST = 65504.0  -- of f16
 
---- Loads the tile of rows of Q that belongs to a row of work (see share.lua).
--- Row r of the tile is row r // group of head r % group. Rows after the last
--- one are zeros. If the team multiplies f16, elements of bf16 that exceed f16
--- become the largest f16. small: K has elements of 8 bits, so the columns of Q
--- are stored in the order of narrow.put_row. angles: see
--- kernels/attention_decode/turned.lua.
+--- Loads the tile of rows of Q that `at` describes. Row r of the tile is row r
+-- // group of head r % group. Rows after the last one are zeros. If the MMA has
+-- f16 operands, bf16 elements beyond the range of f16 become the largest f16.
+-- small: K has elements of 8 bits, so the columns of Q are stored in the order
+-- of narrow.put_row. angles: see kernels/attention_decode/turned.lua.
 function part.load_rows(o, team, mQ, sQ, at, small, angles)
   local BM, each = o.tile[1], o.head // 8
   local R = at.R
@@ -173,9 +173,10 @@ end
 -- rows see. A tree may hide any of the last S keys.
 local function seen_by_all(T, S, tree) return T - (tree and S or S - 1) end
 
--- Sets the scores s of keys that a row does not see to -inf. The first key of
--- the block is `col`. Query q of S sees the keys up to T - S + q. With `tree`
--- (S,S), of the last S keys, query q sees only those that tree[q] selects.
+-- Sets the scores of keys that a row does not see to -inf. The first key of the
+-- block of scores s is `col`. Query q sees the keys up to T - S + q. With
+-- `tree` (S,S), query q sees only those of the last S keys that tree[q]
+-- selects.
 local function hide(o, s, places, col, at, tree)
   local all, S, T = flash.by_rows(s), at.S, at.T
   for i = 0, cute.size(all, 0) - 1 do
@@ -242,8 +243,8 @@ function part.each(work, one)
 end
 
 --- Processes the tiles of keys of a part, from last - 1 down to `first`. Calls
--- begin() after the first loads are issued, and then f(block, stage) for each
--- tile. Meanwhile, later tiles are loaded.
+-- begin() once after it has issued the first loads, and then f(block, stage)
+-- for each tile. Loads of later tiles run meanwhile.
 function part.walk(o, first, last, load, page_of, meet, begin, f)
   local ahead = o.stages - 1
   for i = 0, ahead - 1 do
@@ -293,12 +294,12 @@ function part.store(o, places, logs, acc, mParts, mLogs, place, at, factor,
   end
 end
 
---- Returns three values for combining the partial results of a row. weight(log)
--- returns the weight of a partial result. The second value is the sum of all
--- weights. lse(some) returns the row's LSE, where `some` tells whether the sum
--- is not 0. reduce(init, f, combine) must reduce the logs of the partial
--- results: f(x, log) adds a log to a lane's state, and combine merges the
--- states of two lanes.
+--- Returns three values with which the partial results of a row are combined:
+-- weight, the sum of all weights, and lse. weight(log) returns the weight of a
+-- partial result. lse(some) returns the row's LSE; `some` is whether the sum is
+-- not 0. reduce(init, f, combine) must reduce the logs of the partial results:
+-- f(x, log) adds a log to a lane's state, and combine merges the states of two
+-- lanes.
 function part.weights(reduce)
   local top = reduce(-math.huge, cute.max, cute.max)
   local base = cute.where(cute.eq(top, -math.huge), 0.0, top)
@@ -310,8 +311,8 @@ function part.weights(reduce)
 end
 
 --- Waits for the preceding launches (griddepcontrol), and then lets the next
--- launch begin. Before the next launch waits for this one, it may read only
--- what the preceding launches have written.
+-- launch begin. The next launch may read only what these preceding launches
+-- have written, until it waits for this launch.
 function part.begin(o)
   if not o.pdl then return end
   cute.arch.griddepcontrol_wait()

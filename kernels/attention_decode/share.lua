@@ -39,12 +39,12 @@ local function scan(x)
   return x
 end
 
---- Makes the division of B sequences among `blocks` blocks. All lanes of a warp
--- must call this function and the methods together.
+--- Makes an object that divides B sequences among `blocks` blocks. All lanes of
+-- a warp must call this function and the object's methods together.
 ---@param o {tile: integer[], chunk: integer?, least: integer}
 ---@param T any the number of keys of a sequence without `lengths`
 ---@param lengths any? the number of keys of each sequence, (B) of i32
----@param per integer rows of work of a sequence
+---@param per integer rows of work (tiles of rows of Q) of a sequence
 function share.new(o, T, lengths, B, per, blocks)
   local self = setmetatable({o = o, T = T, lengths = lengths, B = B, per = per},
                             Share)
@@ -91,8 +91,9 @@ function Share:padded(n)
   return chunk and at_least(n, chunk) * chunk or n
 end
 
--- Calls f(b, n) for 32 sequences at a time, one in each lane. n is the padded
--- number of tiles of sequence b, or 0 if b is after the last sequence.
+-- Calls f(b, n) for all sequences, 32 at a time: each lane handles one sequence
+-- b. n is the padded number of tiles of sequence b, or 0 if b is after the last
+-- sequence.
 function Share:each_lane(f)
   local lane, B = cute.arch.lane_idx(), self.B
   local function call(first)
@@ -105,7 +106,8 @@ function Share:each_lane(f)
 end
 
 --- Returns the sequence that contains tile `at` of the list of all tiles. Also
--- returns the sum of the padded numbers of tiles of the preceding sequences.
+-- returns how many tiles of the list the preceding sequences have for one row
+-- of work.
 function Share:find(at)
   if not self.lengths then
     local n = self:padded(self:tiles(0))
@@ -124,8 +126,8 @@ function Share:find(at)
   return b, before
 end
 
---- Returns the sum of the padded numbers of tiles of the sequences before
--- sequence b.
+--- Returns the number of tiles of the list that the sequences before sequence b
+-- have for one row of work.
 function Share:before(b)
   if not self.lengths then return b * self:padded(self:tiles(0)) end
   local sum = 0
@@ -159,8 +161,8 @@ function Share:walk(item, f)
   end)
 end
 
---- Returns where the results of row of work `row` of sequence b are stored: the
--- index of the first result, and one more than the index of the last one.
+--- Returns the range of indices where the results of row of work `row` of
+-- sequence b are stored: the first index, and one more than the last one.
 function Share:places(b, row)
   local n = self:padded(self:tiles(b))
   local first = self:before(b) * self.per + row * n

@@ -1,5 +1,5 @@
 --- Rotary embedding for kernels/attention_decode: rotates pieces of 8 elements
--- of a head by angles that depend on the head's position.
+-- of a head. The angles depend on the position of the row or key.
 local cute = require "cute"
 local _ = cute._
 
@@ -13,9 +13,9 @@ local function copy(x, place, held)
   cute.autovec_copy(cute.local_tile(x, {EACH}, {place}), held)
 end
 
---- Returns the angles {cos =, sin =} of a cache (see kernels/attention_decode),
--- or nil if heads are not rotated. The kernel need not read all rows of the
--- tables.
+--- Returns the table {cos =, sin =} of a cache's angles (see
+-- kernels/attention_decode), or nil if heads are not rotated. Marks the tables
+-- as partly read, because a kernel need not read all of their rows.
 function turned.angles(cache)
   if not cache.cos then return nil end
   return {cos = cute.partial_ok(cache.cos), sin = cute.partial_ok(cache.sin)}

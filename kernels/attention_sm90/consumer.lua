@@ -21,8 +21,8 @@ local WARPGROUP = 128
 
 local consumer = {}
 
---- Returns two MMAs: that of the scores, from Q and K in shared memory, and
--- that of O, from powers in registers and V.
+--- Returns two MMAs. The first computes the scores from Q and K in shared
+-- memory, the second O from powers in registers and V.
 function consumer.mmas(o)
   local groups = cute.make_layout {o.consumers, 1, 1}
   local scores = warpgroup.MmaF16BF16Op(o.dtype, cute.f32,
@@ -34,7 +34,8 @@ end
 
 -- Returns the functions by which warpgroups take turns: wait() returns when it
 -- is this warpgroup's turn, and pass() begins the turn of the next warpgroup.
--- tail() ends the turns. Warpgroup g waits at named barrier g + 1.
+-- tail() must be called once at the end. Warpgroup g waits at named barrier g +
+-- 1.
 local function turns(o, group)
   if not o.ordered then
     local function nothing() end
@@ -58,9 +59,9 @@ local function turns(o, group)
     end}
 end
 
--- Makes registers for the next exponentials. They are needed because products
--- may still read the left operand p. Returns {p = these registers, take = a
--- function that copies them to the operand p}.
+-- Makes a second set of registers for exponentials, because products may still
+-- read the left operand p. Returns {p = these registers, take = a function that
+-- copies them to the operand p}.
 local function spare(p, scale)
   local next = cute.make_fragment_like(p)
   local function words(t)
@@ -78,21 +79,21 @@ local function spare(p, scale)
 end
 
 -- Adds the functions that depend on the type of Q's elements to P, the result
--- of products(). again() computes s without wgmma. narrow() converts the powers
--- in s to 16 bits in P.p.
+-- of products(). again() recomputes the scores s without wgmma. narrow()
+-- converts the powers in s to 16 bits in P.p.
 local function complete(o, x, P)
   local M, N = o.tile[1], o.tile[2]
   local s, p, next = P.s, P.p, P.next
-  -- The registers of s in the order of p.
+  -- The registers of s, in the order of the operand p.
   local powers = cute.make_tensor(s.iterator, p.layout)
   local warps = flash.team(o.dtype, 4 * o.consumers)
-  -- Computes the scores of the warp's rows again by mma.sync, which needs few
+  -- Recomputes the scores of the warp's rows with mma.sync, which needs few
   -- registers for 16 keys at a time.
   function P.again(q, k)
     local part = warps.mma:partition_shape_C {M, 16}
     s:fill(0)
-    -- This is a loop of the kernel, not of Lua, because the compiler needs
-    -- milliseconds for each MMA in the code.
+    -- This is a loop of the kernel, not of Lua: an unrolled loop would have
+    -- more MMAs, and each takes the compiler milliseconds.
     for i in cute.range(o.head // 16) do
       local rows = cute.local_tile(x.q.smem(_, _, q.index), {M, 16}, {0, i})
       local left = warps:left(rows)(0)
@@ -146,10 +147,10 @@ local function products(o, x)
 end
 
 -- Processes the blocks of keys that a tile of rows sees, from the last to the
--- first. sees = {first, last, from, to, at} as for the function walk in
--- kernels/attention.lua. alter(masked) returns the function of flash.altering
--- for this tile. fetch(n), if given, loads the bits of the block mask for block
--- n.
+-- first. `sees` is {first, last, from, to, at}, as for the function walk in
+-- kernels/attention.lua. alter(masked) returns a function that changes the
+-- scores of this tile (flash.altering). fetch(n), if given, loads the bits of
+-- the block mask for block n.
 local function mainloop(x, P, turn, state, sight, sees, alter, fetch)
   local first, last, from, to, at = table.unpack(sees, 1, 5)
   local k, v = x.k.state, x.v.state

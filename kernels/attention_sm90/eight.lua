@@ -4,7 +4,8 @@
 -- contiguous rows of D elements. Two warps of the producer transpose each tile
 -- of V in shared memory. ldmatrix treats two adjacent elements of a key as one
 -- element of 16 bits. Its transposed registers hold two elements of D for each
--- key, which byte permutations separate, and stmatrix stores four keys of each.
+-- key. Byte permutations separate these elements, and stmatrix stores four keys
+-- of each.
 --
 -- The transposition changes the order of keys and of elements of D. Within 32
 -- keys, column 16 h + 4 t + j of a transposed tile is key 16 h + 8 (j // 2) + 2
@@ -23,8 +24,8 @@ local eight = {}
 --- The number of warps that transpose V.
 eight.WARPS = 2
 
---- Returns two MMAs: that of the scores, from Q and K in shared memory, and
--- that of O, from powers in registers and transposed V.
+--- Returns two MMAs. The first computes the scores from Q and K in shared
+-- memory, the second O from powers in registers and transposed V.
 function eight.mmas(o)
   local groups = cute.make_layout {o.consumers, 1, 1}
   local function mma(N, from)
@@ -34,11 +35,11 @@ function eight.mmas(o)
   return mma(o.tile[2], "SMEM"), mma(o.value, "RMEM")
 end
 
--- Returns a function (from, to) by which a warp transposes its part of a tile
+-- Returns a function (from, to) with which a warp transposes its part of a tile
 -- of V. It reads stage `from` of v (N,D/2,PIPE), which holds pairs of elements
 -- of D. It writes stage `to` of vt (D,N/2,PIPE), which holds pairs of keys.
--- early: whether it loads 32 keys before it stores the previous 32, which takes
--- 8 more registers.
+-- early: whether the function loads 32 keys before it stores the previous 32,
+-- which takes 8 more registers.
 local function transposer(v, vt, part, early)
   local mma = cute.make_tiled_mma("SM80_16x8x16_F32F16F16F32_TN", {1, 1, 1},
                                   {16, 16, 16})
@@ -116,9 +117,9 @@ function eight.transpose(o, v, vt, part, each, sees)
   end)
 end
 
--- Returns a function (q, k) that computes the scores s of the warp's rows again
--- by mma.sync. q and k are the pipeline states of the tiles of Q and K. As for
--- V, ldmatrix treats two adjacent elements as one element of 16 bits.
+-- Returns a function (q, k) that recomputes the scores s of the warp's rows
+-- with mma.sync. q and k are the pipeline states of the tiles of Q and K. As
+-- for V, ldmatrix treats two adjacent elements as one element of 16 bits.
 local function scores_again(o, x, s)
   local M, N = o.tile[1], o.tile[2]
   local warps = flash.team(cute.f16, 4 * o.consumers)
@@ -152,7 +153,7 @@ end
 -- kernels/attention_sm90/consumer.lua.
 function eight.complete(o, x, P)
   local p, n32 = P.p, o.tile[2] // 32
-  -- The registers of s in the order of p.
+  -- The registers of s, in the order of the operand p.
   local powers = cute.make_tensor(P.s.iterator, cute.make_layout(
     {{{2, 2}, 2, 2}, 1, n32}, {{{1, 4}, 2, 8}, 0, 16}))
   P.again = scores_again(o, x, P.s)
@@ -166,30 +167,28 @@ function eight.complete(o, x, P)
 end
 
 -- The largest value of e4m3. If a sum of powers (exponentials of scores) does
--- not exceed it, e4m3 can represent each of the powers.
+-- not exceed it, each of the powers fits into e4m3.
 local MOST = 448.0
 
--- The exponents of the largest power of a row, after the row's base has
--- changed: the row's largest score gets the power 2^LIFT or 2^LOW_LIFT. The
--- smallest normal e4m3 is 2^-6. LIFT is used if each block is searched for its
--- largest score: powers may then rise by 2^3. Otherwise LOW_LIFT is used: the
--- sum of a thread's powers in a block is at most MOST even if all scores are
--- equal.
+-- Exponents of powers. When the base of a row changes, the row's largest score
+-- gets the power 2^LIFT or 2^LOW_LIFT. The smallest normal e4m3 is 2^-6. LIFT
+-- is used if each block is searched for its largest score: powers may then rise
+-- by 2^3. Otherwise LOW_LIFT is used: the sum of a thread's powers in a block
+-- is at most MOST even if all scores are equal.
 local LIFT, LOW_LIFT = 5.0, 2.0
 
---- Returns the factors of a tile of rows of head h in batch b, from the
--- operands' scales in x.more, as a table. scale: the factor of the scores.
--- of_v(): returns the factor of O. before(change): returns a function like
--- `change` (flash.altering), which applies the scale of block n of keys, and
--- then `change` if there is one. rebase(n), if present: rescales the
--- accumulators of O to the scale of block n of V. lift, most: see
--- flash.softmax.
+--- Returns a table of the factors of a tile of rows of head h in batch b, from
+-- the operands' scales in x.more. scale: the factor of the scores. of_v():
+-- returns the factor of O. before(change): returns a function that applies the
+-- scale of block n of keys and then `change` (from flash.altering), if given.
+-- rebase(n), if present: rescales the accumulators of O to the scale of block n
+-- of V. lift, most: see flash.softmax.
 function eight.factors(o, x, P, h, b)
   local q, k, v = x.more.q_scale, x.more.k_scale, x.more.v_scale
   local g, scale = h // x.group, x.scale
   local lift = x.rises and LIFT or LOW_LIFT
   if q then scale = scale * q[h] end
-  -- Returns the element of the scales t for block n of keys.
+  -- Returns the scale of block n of keys from the tensor of scales t.
   local function at(t, n)
     return t(b, cute.min(n * o.tile[2] // 128, cute.size(t, 1) - 1), g)
   end
@@ -229,8 +228,8 @@ function eight.rows(x, h, b, part)
   return flash.section(x.more.O(_, h, _), part.row, part.S)
 end
 
---- Returns a function that stores a tile of O, of which each thread stores four
--- adjacent elements at a time. It also stores the logarithms of the rows' sums
+--- Returns a function that stores a tile of O. Each thread stores four adjacent
+-- elements at a time. The function also stores the logarithms of the rows' sums
 -- to lse.
 ---@return function (state, row, S, lse, O, factors): O (S,D); factors: from
 -- eight.factors

@@ -20,10 +20,10 @@ local NAMES = "name head value dtype causal window rows tile stages q_stages "
   .. " v_stages early around"
 
 -- Lists of tiles {rows, keys, time, time with a causal mask} by head size. Each
--- list has, for each number of rows, the fastest tile that registers and shared
--- memory allow. The times are for one score, relative to the first tile of the
--- list without a mask, measured for 512 to 16384 rows on an H100 and an H200. A
--- time is infinite if ptxas serializes the wgmmas of the tile.
+-- list has the fastest tile that registers and shared memory allow for each
+-- number of rows. The times are for one score, relative to the first tile of
+-- the list without a mask. They were measured for 512 to 16384 rows on an H100
+-- and an H200. A time is infinite if ptxas serializes the wgmmas of the tile.
 local TILES = {
   [64] = {{192, 128, 1}, {192, 96, math.huge, 0.96}, {128, 128, 1.2},
           {64, 128, 1.6}},
@@ -31,7 +31,7 @@ local TILES = {
   [128] = {{128, 128, 1}, {64, 128, 1.4}},
   [192] = {{128, 112, 1}}, [256] = {{128, 64, 1}, {128, 80, 1.06}},
 }
--- The tiles for heads of 192 elements whose values have 128.
+-- The tiles for heads whose keys have 192 elements and whose values have 128.
 local SHORT = {{128, 128, 1}}
 
 -- Lists of tiles for elements of e4m3, measured for 16384 rows on an H200.
@@ -199,8 +199,8 @@ function options.complete(given)
   return o
 end
 
--- By the number of consumers: the largest number of a thread's registers for
--- scores, their powers and O.
+-- The largest number of registers of a thread for scores, their powers and O,
+-- by the number of consumers.
 local VALUES = {200, 200, 128}
 
 -- The maximum number of candidates with the same number of rows, and the

@@ -42,11 +42,10 @@ local function place(t, M, H, B, section)
   return m, head % H, head // H
 end
 
--- Returns a function (t) for B concatenated sequences. The rows after the last
--- sequence form sequence B. The function returns m, h and b of the tile at
--- position t in the order, and whether the tile exists. The tiles of all heads
--- with the same rows are consecutive. Positions must be requested in ascending
--- order.
+-- Returns a function (t) for B concatenated sequences; the rows after the last
+-- one form sequence B. The function returns m, h and b of the tile at position
+-- t in the order, and whether the tile exists. The tiles of all heads with the
+-- same rows are consecutive. Positions must be requested in ascending order.
 local function finder(o, S, H, B, cu)
   local at = {b = -1, before = 0, after = 0}
   return function(t)

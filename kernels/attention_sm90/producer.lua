@@ -55,7 +55,7 @@ function producer.load(q, k, v, group, each, sees)
       fill_v(part.key)
     ask_q(m, h, seq)
     cute.when(cute.gt(last, first), function()
-      -- The index of the block of keys whose V is requested next.
+      -- the index of the block of keys whose V is loaded next
       local held = last - 1
       if at then held = (at(held)) end
       ask_k(held, g, seq)

@@ -27,14 +27,15 @@ local THREADS, REGISTERS = 2048, 65536  -- per multiprocessor
 -- Operands with fewer bytes in total stay in L2 until the next product begins.
 local STAYS = 16 << 20
 
--- Returns the number of blocks of a plan that fit on a multiprocessor.
+-- Returns how many blocks of a configuration p fit on a multiprocessor.
 local function room(p)
   local registers = math.min(255, 44 + p.count * p.rows
     + 4 * p.count * p.unroll + 4 * math.min(p.rows, 4) + p.rows)
   return math.max(1, math.min(THREADS, REGISTERS // registers) // p.block)
 end
 
---- Returns the estimated seconds of a product with a plan of gemm_dot.
+--- Returns the estimated seconds of a product with a configuration p of
+-- gemm_dot.
 ---@param p table
 ---@param batches integer
 ---@param sms integer
@@ -50,9 +51,9 @@ function model.time(p, batches, sms)
   local memory = bytes / (stays and C.l2 or C.memory)
   local chain = tiles.count(runs, p.unroll) * ((stays and C.hit or C.latency)
     + p.unroll * C.rows * p.rows ^ C.more)
-  -- The number of steps that a run takes, in units of `clock`. 4 warps execute
-  -- count * rows multiply-adds each in this number of steps. A warp's load from
-  -- L1 takes 4 steps.
+  -- The time of a run in steps, where C.clock is the number of steps per
+  -- second. In one step, each of 4 warps executes a multiply-add, so a run
+  -- takes count * rows steps. A warp's load from L1 takes 4 steps.
   local steps = math.max(p.count * p.rows, 4 * (p.count + p.rows))
   local busy = each * p.warps[1] * p.warps[2] * runs * steps / C.clock
   return C.launch + C.join * p.warps[2] + waves * C.lanes * p.count * p.rows

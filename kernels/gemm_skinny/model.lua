@@ -22,8 +22,8 @@ model.constants = {
   each = 7.92e10,     -- bytes per second that one multiprocessor can request
   memory = 4.59e12,   -- bytes per second from memory
   l2 = 1.89e13,       -- bytes per second from L2, for operands that fit in L2
-  -- The time of memory accesses is multiplied by 1 + beside * m / count, where
-  -- m is the number of rows of A, and count the number of tiles of B of a warp.
+  -- The time of memory accesses is multiplied by 1 + beside * m / count. m is
+  -- the number of rows of A, and count the number of tiles of B of a warp.
   beside = 0.002,
 }
 local C = model.constants
@@ -32,7 +32,7 @@ local THREADS, REGISTERS = 2048, 65536  -- per multiprocessor
 -- Operands with fewer bytes in total stay in L2 until the next product begins.
 local STAYS = 16 << 20
 
---- Returns the number of blocks of a plan that fit on a multiprocessor.
+--- Returns how many blocks of a configuration p fit on a multiprocessor.
 ---@param p table
 ---@return integer
 function model.room(p)
@@ -42,7 +42,8 @@ function model.room(p)
   return math.max(1, math.min(THREADS, REGISTERS // registers) // p.block)
 end
 
---- Returns the estimated seconds of a product with a plan of gemm_skinny.
+--- Returns the estimated seconds of a product with a configuration p of
+-- gemm_skinny.
 ---@param p table
 ---@param batches integer
 ---@param sms integer

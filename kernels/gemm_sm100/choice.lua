@@ -33,7 +33,8 @@ local function rate(o, card)
   return card.fmas * times
 end
 
---- Returns the estimated seconds of a product, and the waves of tiles.
+--- Returns the estimated seconds of a product, and the number of waves of
+-- tiles.
 ---@param o table complete options
 ---@param card table of cute.targets
 ---@return number seconds
@@ -60,7 +61,7 @@ function choice.time(o, m, n, k, sms, card)
 end
 
 -- Returns the widths of tiles to try. They are multiples of 16, and not larger
--- than n requires. With gates, half of a tile has a multiple of 16 columns.
+-- than n requires. With gates, half of a tile's width must be a multiple of 16.
 -- With scales, a tile has whole chunks of factors.
 local function widths(o, n, cluster)
   local unit, list = o.scales and options.ROWS or o.gated and 32 or 16, {}
@@ -76,9 +77,9 @@ end
 ---@param m integer
 ---@param n integer
 ---@param k integer
----@param o? table options that all of them have (dtype, d_major, epilogue ...);
--- sms: multiprocessors; card: figures of cute.targets; those of a B200 when
--- absent
+---@param o? table options that all candidates have (dtype, d_major, epilogue
+-- ...); sms: multiprocessors; card: figures of cute.targets, those of a B200
+-- when absent
 ---@return table[]
 function choice.candidates(m, n, k, o)
   local fixed, list = {}, {}

@@ -50,7 +50,7 @@ local function load_of(mma, o, columns)
 end
 
 -- Splits the list `more`, which begins with the scale factors of A and of B.
--- Returns the factors with their layouts, and the rest of the list.
+-- Returns a list of these factors with their layouts, and the rest of `more`.
 local function split_off(o, more, layouts)
   local list = {}
   for i, layout in ipairs(layouts) do
@@ -61,8 +61,8 @@ local function split_off(o, more, layouts)
   return list, {n = more.n - 4, table.unpack(more, 5, more.n)}
 end
 
--- Makes the load of an operand's scale factors, as producer.load does for an
--- operand.
+-- Makes an object that loads an operand's scale factors, like the object that
+-- producer.load makes for an operand.
 local function load_of_factors(o, f)
   local function partition(at, l)
     return scale_factors.partition({atom = f.atom, coords = f.coords,
@@ -84,9 +84,9 @@ local function make_rings(o, bytes, maker)
       consumer_group = Group(Agent.Warp, 4), maker = maker, defer_sync = true}
 end
 
--- Makes the object with which the issuer's thread uses the scale factors of the
--- stages. copy(stage) copies them to tensor memory. a and b are tensors of the
--- factors there, (SF,M,K,PIPE).
+-- Makes the object with which the thread that issues MMAs uses the scale
+-- factors of the stages. copy(stage) copies them to tensor memory. a and b are
+-- tensors of the factors there, (SF,M,K,PIPE).
 local function factors_of(o, x)
   local at = cute.recast_ptr(x.ptr + o.parts * o.tile[2], nil, o.sf)
   local a, b = x.scales[1], x.scales[2]
@@ -100,7 +100,7 @@ local function factors_of(o, x)
   end}
 end
 
--- Multiplies the tiles of a block, as soon as their operands arrive. Only one
+-- Multiplies the operands of the block's tiles as soon as they arrive. Only one
 -- thread calls this function.
 local function multiply(o, x)
   local mma, pipe, sums = x.mma, x.pipe, x.sums
@@ -137,8 +137,8 @@ local function multiply(o, x)
   end)
 end
 
--- Stores the tiles of a block. Releases the accumulators of a tile as soon as
--- their last part is in registers.
+-- Stores the block's tiles. Releases the accumulators of a tile as soon as the
+-- last of them are in registers.
 local function store(o, x, out)
   local sums, tile = x.sums, {o.tile[1], x.columns}
   local last = o.tile[2] // tile[2] - 1

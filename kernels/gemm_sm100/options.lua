@@ -94,10 +94,10 @@ local function check(o)
   if o.scales then check_scales(o) end
 end
 
--- Returns the number of columns of D that are stored at once: those in 128
--- bytes of a row, but at most 64, because a thread holds the accumulators of
--- all of them. With an epilogue, which needs more registers, at most 32 columns
--- are stored at once.
+-- Returns the number of columns of D that are stored at once. They fill 128
+-- bytes of a row, but are at most 64, because a thread holds the accumulators
+-- of all of them. An epilogue needs more registers; with one, at most 32
+-- columns are stored at once.
 local function run_of(o)
   local most = math.min(1024 // o.d_dtype.bits, 64)
   if o.epilogue or o.gated then most = 32 end
@@ -129,8 +129,8 @@ function options.complete(given, sure)
   o.rows = o.tile[1]
   o.shares = o.groups ~= nil
   o.columns = o.tile[2] // (o.gated and 2 or 1)
-  -- blocked: whether each block has one tile. turned: the order of tiles. They
-  -- have the same meaning as in kernels/gemm_sm90/options.lua.
+  -- blocked: whether each block has one tile. turned: whether consecutive
+  -- blocks have consecutive tiles along N. See kernels/gemm_sm90/options.lua.
   o.blocked = not o.persistent and not (o.batches or o.clustered)
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   o.epi = o.epi or {o.rows, run_of(o)}
@@ -143,9 +143,9 @@ function options.complete(given, sure)
     o.factor_bytes = scale_factors.bytes(o.tile, o.vs)
     factors = scale_factors.columns(o.tile, o.vs)
   end
-  -- The number of sets of accumulators in tensor memory. One set is for the
-  -- tile that is being multiplied. If there are enough columns, a second set is
-  -- for the tile that is being stored.
+  -- The number of sets of accumulators in tensor memory. One set belongs to the
+  -- tile that is being multiplied. If there are enough columns, a second set
+  -- belongs to the tile that is being stored.
   o.parts = o.persistent
     and 2 * o.tile[2] + o.stages * factors <= COLUMNS and 2 or 1
   local columns = o.parts * o.tile[2] + o.stages * factors

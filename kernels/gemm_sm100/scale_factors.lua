@@ -18,7 +18,7 @@ local WORDS = ROWS * BLOCKS // 2
 
 local scale_factors = {}
 
---- Returns the number of bytes of a stage's factors, for both operands
+--- Returns the number of bytes of scale factors in a stage, for both operands
 -- together.
 ---@param tile integer[] {BM, BN, BK}
 ---@param vs integer elements of K that share a factor
@@ -28,8 +28,8 @@ function scale_factors.bytes(tile, vs)
   return rows * ROWS * tile[3] // vs
 end
 
---- Returns the number of columns in tensor memory of a stage's factors, for
--- both operands together.
+--- Returns how many columns of tensor memory the scale factors of a stage need,
+-- for both operands together.
 ---@param tile integer[] {BM, BN, BK}
 ---@param vs integer elements of K that share a factor
 ---@return integer
@@ -37,9 +37,9 @@ function scale_factors.columns(tile, vs)
   return scale_factors.bytes(tile, vs) // (ROWS * BLOCKS) * BLOCKS
 end
 
--- Makes the object for the scale factors of one operand. smem: their layout in
--- shared memory, (SF,M,K,PIPE). tmem: their layout in tensor memory. columns:
--- the number of columns of tensor memory for all stages.
+-- Makes a table that describes the scale factors of one operand. smem: their
+-- layout in shared memory, (SF,M,K,PIPE). tmem: their layout in tensor memory.
+-- columns: the number of columns of tensor memory for all stages.
 local function operand(mma, tile, stages, sf, smem_of, tmem_of)
   local vs = mma.sf_vec_size
   local layout = smem_of(mma, tile, vs, stages)
@@ -86,7 +86,7 @@ end
 -- scale_factors.words returns them.
 ---@param words any
 ---@param tile integer[]
----@param rows integer of a tile
+---@param rows integer the number of rows of a tile
 ---@param vs integer
 function scale_factors.atom(words, tile, rows, vs)
   local box = shape_of(tile, rows, vs)
@@ -94,10 +94,10 @@ function scale_factors.atom(words, tile, rows, vs)
                                      cute.make_layout(box), box)
 end
 
---- Returns two tensors, as cpasync.tma_partition does: the words of all stages
--- in shared memory, and the words of global memory in tiles along K. at: the
--- index of the tile along the operand's rows; l: the index of the matrix in
--- the batch.
+--- Partitions scale factors for a TMA copy, like cpasync.tma_partition. Returns
+-- two tensors: the words of all stages in shared memory, and the words of
+-- global memory in tiles along K. at: the index of the tile along the operand's
+-- rows; l: the index of the matrix in the batch.
 ---@param how table {atom: any, coords: any, smem: any, tile: integer[],
 -- rows: integer, vs: integer}
 function scale_factors.partition(how, at, l)

@@ -13,10 +13,10 @@ local scale_factors = {}
 local WORD = 4    -- factors that one copy moves
 
 -- Returns two numbers: the first row whose factors this thread passes to the
--- tensor core, and the distance in rows between consecutive blocks of this
--- thread's warp. In a block of A, lane 4 r passes the factors of row r (r < 8),
--- and lane 4 (r - 8) + 1 those of row r (r >= 8). In a block of B, lane 4 r
--- passes the factors of row r.
+-- tensor core, and the distance in rows between this warp's consecutive blocks.
+-- In a block of A, lane 4 r passes the factors of row r (r < 8), and lane 4 (r
+-- - 8) + 1 those of row r (r >= 8). In a block of B, lane 4 r passes the
+-- factors of row r.
 local function rows_of(mma, which, tid)
   local lane, warp = tid % 32, tid // 32
   local high = cute.size(mma.thr_layout_vmnk, 1)

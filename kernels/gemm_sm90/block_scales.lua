@@ -4,16 +4,16 @@ local cute = require "cute"
 local groups = require "kernels.groups"
 local tiles = require "cute.tiles"
 
--- The largest number of column factors that a thread loads a tile ahead. More
+-- The largest number of column factors that a thread loads one tile ahead. More
 -- of them would need too many registers.
 local AHEAD = 4
 
---- Returns a table of three functions for the factors of a tile. begin() is
--- called before the loop along K, and step(k, count) before the products of
--- tile k of `count` tiles. by(i) returns a fragment of factors of tile k with
--- the layout of acc, for this warpgroup's i-th 64 rows (from 0, see out.row).
--- If a thread has few factors, those of tile k arrive during the products of
--- tile k - 1, otherwise during the products of tile k.
+--- Returns a table of three functions for the scale factors of a tile. begin()
+-- is called before the loop along K, and step(k, count) before the products of
+-- tile k of `count` tiles. by(i) returns the factors of tile k for this
+-- warpgroup's i-th 64 rows (from 0, see out.row), as a fragment with the layout
+-- of acc. If a thread has few factors, those of tile k arrive during the
+-- products of tile k - 1, otherwise during the products of tile k.
 ---@param o table options
 ---@param out table {D, thread, row}
 ---@param w table work tile
@@ -27,10 +27,10 @@ return function(o, out, acc, w, SA, SB)
   end
   local first = tile[2] * o.tile[2]
   local lane, warp = out.thread % 32, out.thread // 32
-  -- The number of parts of 64 rows that this warpgroup has.
+  -- The number of groups of 64 rows that this warpgroup computes.
   local parts = o.tile[1] // 64 // (o.pingpong and 1 or o.consumers)
-  -- columns: the list of columns whose factors this thread needs, relative to
-  -- the lane's first column. place: for each such column, its index in the
+  -- `columns` lists the columns whose factors this thread needs, relative to
+  -- the lane's first column. `place` maps each such column to its index in the
   -- list.
   local columns, place = {}, {}
   local function column_of(e)

@@ -9,7 +9,7 @@ local Hint = cute.nvgpu.cpasync.CacheHint
 
 local choice = {}
 
-local SUMS = 216         -- most accumulators for which a thread has registers
+local SUMS = 216         -- most accumulators that fit into a thread's registers
 -- If K is at least this large, the products of other warpgroups hide the cost
 -- of an epilogue in a loop.
 local HIDDEN = 4096
@@ -69,7 +69,8 @@ local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
                few = true, grouped = true}
 
 -- Reports whether a tile suits groups. Groups often fill 256 rows only in part.
--- With 256 columns, two tiles that share A were the fastest.
+-- Of the tiles with 256 columns, the pair that shares A (`grouped`) was the
+-- fastest.
 local function for_groups(t, o)
   return not t.split and not t.min_blocks
     and (t[1] < 256 or o.promote) and (t[2] < 256 or t.grouped)
@@ -77,7 +78,8 @@ local function for_groups(t, o)
 end
 
 -- Reports whether entry t of TILES suits the complete options o and results of
--- (m,n). A tile does not suit if most of its rows would be outside the result.
+-- (m,n). An entry does not suit if most rows of its tile would be outside the
+-- result.
 local function meant(t, o, m, n)
   return (t[1] < 128 or 4 * m > t[1])
     and (not t.bits or t.bits == o.a_dtype.bits)
@@ -96,9 +98,10 @@ end
 local function ceil_div(a, b) return (a + b - 1) // b end
 
 -- Returns the widths to try for an entry of TILES, for m rows and n columns.
--- These are the entry's width, and narrower ones that give the same number of
--- tiles or that fill a whole number of waves. TMA is slow for columns outside
--- the tensor, and a last wave of few tiles takes as long as a whole wave.
+-- They are the entry's width and some narrower ones. A narrower width must give
+-- the same number of tiles, or tiles that fill a whole number of waves. TMA is
+-- slow for columns outside the tensor, and a last wave of few tiles takes as
+-- long as a whole wave.
 local WAVES = 4
 local function widths(t, o, m, n, sms)
   local whole = t[2]
@@ -137,7 +140,7 @@ local function options_of(t, width, fixed, o)
   return c
 end
 
--- Returns a string of the candidate's options, which is different for each
+-- Returns the candidate's options as a string, which is different for each
 -- candidate.
 local function words(c)
   local list = {table.concat(c.tile, "x"), table.concat(c.cluster or {}, "x")}
@@ -148,12 +151,12 @@ local function words(c)
   return table.concat(list, " ")
 end
 
--- Reports whether wgmma multiplies integers to n columns.
+-- Reports whether integer wgmma supports n columns.
 local function has_integer_mma(n) return n % 16 == 0 or n == 8 or n == 24 end
 
--- The largest number of accumulators and column factors for which a thread of a
--- promoted product has registers. A tile of 128x208 with a factor for each
--- column spilled 1028 bytes.
+-- The largest number of accumulators and column factors that fit into a
+-- thread's registers if accumulators are promoted. A tile of 128x208 with a
+-- factor for each column spilled 1028 bytes.
 local MOST_HELD = 220
 
 -- Reports whether a thread has registers for the scale factors of a tile's
@@ -183,13 +186,13 @@ local function listed(fixed, o, m, n, sms)
   return list
 end
 
--- The value of `swizzle` for groups: the number of consecutive tiles along M
--- before the next ones along N. It exceeds the number of tiles of most groups,
--- so that B is read from memory once.
+-- The value of `swizzle` for groups: the number of tiles along M that come
+-- before the tiles at the next index along N. It exceeds the number of tiles of
+-- most groups, so that B is read from memory once.
 local BANDS = 32
 
---- Sets options that follow from a product's tiles; given options are not
--- changed. o: the options with defaults, of gemm_sm90 or gemm_sm100. A single
+--- Sets options that follow from a product's tiles, but leaves given options
+-- unchanged. o: the options with defaults, of gemm_sm90 or gemm_sm100. A single
 -- wave needs no persistent blocks. An epilogue of many parts becomes a loop if
 -- long products run at the same time. If one row or column of tiles covers the
 -- result, L2 keeps the small operand. The other operand is read once, in long
@@ -231,8 +234,8 @@ end
 ---@param m integer
 ---@param n integer
 ---@param k integer
----@param o? table options that all of them have (dtype, d_major, epilogue ...),
--- and sms: multiprocessors, 132 when absent
+---@param o? table options that all candidates have (dtype, d_major, epilogue
+-- ...), and sms: multiprocessors, 132 when absent
 ---@return table[]
 function choice.candidates(m, n, k, o)
   local fixed, sms, list = {}, 132, {}
@@ -254,7 +257,8 @@ function choice.candidates(m, n, k, o)
       c.stages, full.stages = stages, stages
       local seconds, waves, parts = model.time(full, m, n, k, sms)
       choice.settle(c, full, m, n, k, waves)
-      -- A candidate with equal parts is omitted if it splits no tile.
+      -- The option `equal` makes no difference if no tile is split, so such a
+      -- candidate is omitted.
       if not c.equal or parts > 1 then
         list[#list + 1] = {options = c, seconds = seconds, waves = waves,
           at = #list, room = smem.blocks(rest + c.stages * stage),

@@ -44,13 +44,13 @@ end
 -- of the blocks with the next ranks, cyclically.
 function cluster_splitk.exchange(o, mail, acc, rank)
   local tid, threads = cute.arch.thread_idx(), o.consumers * WARPGROUP
-  -- all: the number of accumulators that a thread has for each 64 rows.
+  -- `all` is the number of accumulators that a thread has for each 64 rows.
   local all = o.tile[2] * 64 // WARPGROUP
   local n = all // o.split
   local own = cute.make_rmem_tensor({n, o.rows // 64}, o.acc)
-  -- Calls f(i, v, offset) for each four accumulators of one part. offset is
+  -- Calls f(i, v, offset) for each four accumulators of one part. `offset` is
   -- their position in the mailbox, in which each of the other blocks has a
-  -- slot.
+  -- slot. i is the index of the 64 rows, and v that of the first of the four.
   local function each(slot, f)
     for i = 0, o.rows // 64 - 1 do
       for v = 0, n - 1, 4 do

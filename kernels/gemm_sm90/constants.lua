@@ -3,8 +3,8 @@ return {
   clock = 1.85e9,       -- cycles per second, without a power limit
   fmas = 2048,          -- 16-bit multiply-adds per cycle and multiprocessor
   fill = 91.4,          -- bytes per cycle that fill shared memory
-  missing = 0.757,      -- cycles per 128 bytes outside the tensor, if 1 block
-                        -- loads such rows
+  missing = 0.757,      -- cycles per 128 bytes of a row outside the tensor, if
+                        -- 1 block loads such rows
   crowd = 0.5,          -- factor on `missing`: (number of such blocks) ^ crowd
   -- The cost `missing` (rows outside the tensor) is multiplied by this factor
   -- if the blocks form clusters.
@@ -34,7 +34,7 @@ return {
   -- from L2.
   near = 20,
   apart = 1.02,         -- factor on the time of clusters above `near` waves
-  second = 1.01,        -- factor on the time if B, requested second, is larger
+  second = 1.01,        -- factor on the time if B, loaded after A, is larger
   -- The cycles to combine parts of K, not counting the transfer of their bytes.
   exchange = 1093,
   dsmem = 11.3,         -- bytes per cycle that a block sends to others

@@ -15,9 +15,9 @@ local cpasync, utils = cute.nvgpu.cpasync, cute.utils
 
 local host = {}
 
---- Returns B (2N,K[,L]), or its scale factors, with alternating groups of 8
--- rows from both halves. The wgmma accumulators of a thread are 8 columns
--- apart. Therefore a thread holds the same columns of both halves.
+--- Returns a view of B (2N,K[,L]), or of its scale factors, in which groups of
+-- 8 rows of both halves alternate. The wgmma accumulators of a thread are 8
+-- columns apart. Therefore a thread holds the same columns of both halves.
 ---@param B any
 ---@return any
 local function in_turn(B)
@@ -40,10 +40,10 @@ local function at_once(sms, size, place)
   return math.max(said and math.min(said, sms // size) or most, 1)
 end
 
---- Makes the object of a GEMM with complete options `o`: its kernel and its
--- methods. made: {kernel, a, b, d, epi_mma}. a and b are the layouts of stages,
--- and d is the layout of buffers. epi_mma is the MMA, or the copy of tensor
--- memory, that determines the fragments of an epilogue.
+--- Makes the object of a GEMM with complete options `o`. The object has the
+-- GEMM's kernel and methods. made: {kernel, a, b, d, epi_mma}. a and b are the
+-- layouts of stages, and d is the layout of buffers. epi_mma is the MMA, or the
+-- copy of tensor memory, that determines the fragments of an epilogue.
 ---@param o table
 ---@param made table
 ---@return table
@@ -144,8 +144,8 @@ function host.new(o, made)
   end
 
   --- Returns a copy of `list`, a result of self.arguments, with other operands
-  -- and sources (or factors) of the same types and layouts. The tensor maps are
-  -- made from the old ones.
+  -- and sources (or factors) of the same types and layouts. Reuses the old
+  -- tensor maps with new addresses.
   function self.with(list, A, B, D, ...)
     local out = table.move(list, 1, list.n, 1, {n = list.n})
     if o.gated then B = in_turn(B) end
@@ -169,10 +169,10 @@ function host.new(o, made)
   end
 
   --- Returns the kernel's last argument for `problems`, a list of {A, B, D}. It
-  -- has memory for the blocks of `grid`, on the operands' device `place`. For
-  -- the other arguments, pass any of the problems to self.arguments. like: an
-  -- earlier result for problems of the same types and layouts, whose shapes and
-  -- maps are reused.
+  -- includes a buffer for the blocks of `grid`, on the operands' device
+  -- `place`. For the other arguments, pass any of the problems to
+  -- self.arguments. like: an earlier result for problems of the same types and
+  -- layouts, whose shapes and maps are reused.
   function self.list(problems, grid, place, like)
     local space = {a = {}, b = {}, d = {}, shapes = like and like.shapes}
     local shapes = not like and core.buffer("i32", 3 * #problems)

@@ -19,9 +19,9 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local WARPGROUP = 128
 
--- Splits the kernel's further arguments. Returns the epilogue's arguments, the
--- maps of its sources, the data that blocks of the launch share, and the
--- factors of blocks of K.
+-- Splits the kernel's further arguments. Returns four values: the epilogue's
+-- arguments, the tensor maps of its sources, the data that blocks of the launch
+-- share, and the scale factors of blocks of K.
 local function further(o, ...)
   local more, maps, space, SA, SB = table.pack(...), {}, nil, nil, nil
   if o.shares then
@@ -57,7 +57,7 @@ local function make_ring(o, bytes, maker)
     cluster_shape_mn = o.cluster, maker = maker, defer_sync = true}
 end
 
--- Makes the object by which warpgroups multiply in turn.
+-- Makes the object with which warpgroups take turns in multiplying.
 local function make_turns(o, warp, maker)
   return pipeline.PipelineOrder {
     depth = 1, length = o.consumers, group_id = warp // 4,
@@ -112,8 +112,9 @@ return function(o)
       first_k, k_tiles = cluster_splitk.range(o, k_tiles, rank)
       pipeline.pipeline_init_arrive(true, true)
     end
-    -- For the problems of a list: returns this block's copies of the tensor
-    -- maps of A (i = 0), B (i = 1), and D for each warpgroup (i = 2 and later).
+    -- Returns this block's copies of the tensor maps for a list of problems,
+    -- else nil: of A (i = 0), of B (i = 1), or of D for each warpgroup (i = 2
+    -- and later).
     local function maps_of(i)
       if o.groups ~= "list" then return nil end
       local cluster = select(3, cute.arch.block_idx())

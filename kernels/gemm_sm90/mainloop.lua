@@ -1,5 +1,5 @@
---- The consumers of kernels/gemm_sm90 along K: multiply a tile as its stages
--- arrive.
+--- The main loop of the consumers of kernels/gemm_sm90: multiplies the stages
+-- of a tile as they arrive.
 local core = require "cute.core"
 local cute = require "cute"
 local tiles = require "cute.tiles"
@@ -21,8 +21,8 @@ function mainloop.op(o, n)
   return make(a, b, o.acc, {64, n, 32}, "SMEM")
 end
 
---- Multiplies one tile: acc = A B^T. The previous stage is released once the
--- next products are in flight. Calls issued() when all products are in flight.
+--- Multiplies one tile: acc = A B^T. Releases each stage once the products of
+-- the next stage are in flight. Calls issued() when all products are in flight.
 function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   local before = read:clone()
   for k in cute.range(k_tiles) do

@@ -1,16 +1,16 @@
 --- Estimates the time of a product for options of kernels/gemm_sm90.
 --
 -- The first tiles and the last results of a launch take a fixed time. The rest
--- of the time is limited in four ways: by cycles, energy, memory and L2. The
--- largest of these times determines the estimate; if several are of similar
--- size, the estimate is larger than each of them.
+-- of the time has four limits: cycles, energy, memory and L2. The largest of
+-- these times determines the estimate; if several are of similar size, the
+-- estimate is larger than each of them.
 --
 -- cycles: the time of the waves of tiles. A tile has a step for each tile along
 -- K, limited by the tensor cores or by the loads into shared memory. The
--- epilogue takes a round for each buffer, and the stores of D. Nothing overlaps
--- with the epilogue, unless warpgroups alternate. A step takes at least the
--- latency of a load divided by the number of stages. TMA is slow for missing
--- rows, which are rows of tiles beyond M or N.
+-- epilogue takes a fixed time for each buffer, and the time of the stores of D.
+-- Nothing overlaps with the epilogue, unless warpgroups alternate. A step takes
+-- at least the latency of a load divided by the number of stages. TMA is slow
+-- for missing rows, which are rows of tiles beyond M or N.
 --
 -- energy: a GPU at its power limit lowers its clock. An operation needs the
 -- energy of the tensor cores, and of its share of the transfers to shared
@@ -32,8 +32,8 @@ local STAYS = 16 << 20
 
 local function ceil_div(a, b) return (a + b - 1) // b end
 
--- Returns the time that results from several limits: the largest one, plus a
--- small part of the smaller ones.
+-- Returns the time that results from several limits. It is slightly above the
+-- largest one.
 local function together(...)
   local sum = 0
   for _, t in ipairs {...} do sum = sum + t ^ 6 end
@@ -44,8 +44,8 @@ local model = {}
 
 local WIDTHS = {8, 16, 32, 64, 96, 128, 160, 192, 208}
 
--- Returns the class to which tiles with n columns belong: the smallest of
--- WIDTHS that is at least n.
+-- Returns the width class of tiles with n columns: the smallest of WIDTHS that
+-- is at least n.
 local function class_of(n)
   for _, w in ipairs(WIDTHS) do
     if n <= w then return w end
@@ -63,11 +63,11 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
--- Returns the number of rows of A and B that C.together neighbouring blocks
--- read together from L2. Their tiles are in runs: `count` tiles of `rows` rows
--- each are consecutive along one mode. Along the other mode, tiles have
--- `others` rows. If the blocks of a cluster divide K among them, they read the
--- rows of one tile, but share no elements.
+-- Returns how many rows of A and B the C.together neighbouring blocks read
+-- together from L2. Their tiles are in runs: `count` tiles of `rows` rows each
+-- are consecutive along one mode. Along the other mode, tiles have `others`
+-- rows. If the blocks of a cluster divide K among them, they read the rows of
+-- one tile, but share no elements.
 local function beside(o, rows, count, others)
   local tiles = C.together / o.split
   return o.split * (math.min(tiles, count) * rows
@@ -75,8 +75,8 @@ local function beside(o, rows, count, others)
 end
 
 --- Reports whether consecutive blocks should have consecutive tiles along N
--- instead of M, for blocks that compute one tile each. A persistent block
--- processes `swizzle` tiles along a mode before the next row of tiles.
+-- instead of M, if each block computes one tile. A persistent block processes
+-- `swizzle` tiles along a mode before the next row of tiles.
 ---@return boolean turned
 ---@return number rows that neighbouring blocks then read
 function model.turned(o, m, n)
@@ -89,8 +89,8 @@ function model.turned(o, m, n)
 end
 
 -- Returns the number of rows that neighbouring persistent blocks read together.
--- Their tiles are in bands: `swizzle` consecutive tiles along one mode, then
--- the same number at the next index along the other mode.
+-- Their tiles are in bands: `swizzle` tiles along one mode come before those at
+-- the next index along the other mode.
 local function in_turn(o, tiles_m, tiles_n)
   local bm, bn = o.tile[1] / o.cluster[2], o.tile[2] / o.cluster[1]
   if o.raster_along_m then
@@ -101,11 +101,11 @@ end
 
 local MOST = 65535  -- maximum of gridDim.y and gridDim.z
 
---- Returns the length of a run for blocks that compute one tile each. A run is
+--- Returns the length of a run, for blocks that compute one tile each. A run is
 -- a number of tiles that are consecutive along the first mode (N if o.turned,
--- else M). The length minimizes the number of rows that neighbouring blocks
--- read. It divides `first`, the number of tiles along the first mode; `second`
--- is the number of tiles along the second mode.
+-- else M). The returned length minimizes the number of rows that neighbouring
+-- blocks read. It divides `first`, the number of tiles along the first mode;
+-- `second` is the number of tiles along the second mode.
 ---@return integer
 function model.run(o, first, second)
   local rows, others = o.tile[1], o.tile[2]
@@ -183,8 +183,8 @@ local function product(o, m, n, k, sms)
   return p
 end
 
--- Returns the number of rows of A and B that a tile requests from L2. The rows
--- of A are multiplied by the slowdown of A, the rows of B by the slowdown of B.
+-- Returns the number of rows of A and B that a tile loads from L2. The rows of
+-- A are multiplied by the L2 slowdown of A, the rows of B by that of B.
 local function asked(o, p)
   return o.tile[1] / o.cluster[2] * p.cut_a + o.tile[2] / o.cluster[1] * p.cut_b
 end
@@ -262,8 +262,8 @@ local function cycles_of(o, p)
   return cycles
 end
 
--- Returns the seconds that all operations take at a card's power limit. near: 1
--- if the blocks of a cluster share L2 transfers, else 0.
+-- Returns the seconds that all operations take at a card's power limit. `near`
+-- is 1 if the blocks of a cluster share L2 transfers, else 0.
 local function energy_of(o, p, near)
   local bm, bn, cm, cn = o.tile[1], o.tile[2], o.cluster[1], o.cluster[2]
   local alone, filling, l2 = table.unpack(C.energy[p.bits])
@@ -272,8 +272,8 @@ local function energy_of(o, p, near)
     * (o.promote and 1 + C.by_adding * o.rows / 64 or 1) / p.busy ^ 0.5
 end
 
--- Returns the seconds of memory transfers. All data is transferred once; the
--- part that distant blocks read a second time is transferred again.
+-- Returns the seconds of memory transfers. All data is transferred once. Data
+-- that distant blocks read a second time is partly transferred again.
 local function memory_of(o, p, turned)
   local m, n = p.m, p.n
   local along_m = o.raster_along_m
@@ -328,8 +328,8 @@ function model.time(o, m, n, k, sms)
     + together(good * cycles / C.clock, good * energy_of(o, p, near),
                memory_of(o, p, turned), l2_of(o, p, rows))
   if o.pingpong and p.waves <= 1 then seconds = seconds * C.alone end
-  -- It is faster to request the larger operand first, but B is always requested
-  -- second.
+  -- Loading the larger operand first is faster, but the kernel always loads A
+  -- first.
   if p.single and m < n then seconds = seconds * C.second end
   if o.cluster[1] * o.cluster[2] > 1 then
     seconds = seconds * C.apart ^ (1 - near) + C.cluster

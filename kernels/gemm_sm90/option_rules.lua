@@ -18,7 +18,7 @@ end
 
 local function one_of(o, name, ...) rules.one_of(WHAT, o, name, ...) end
 
--- Checks the types: tensor cores must be able to multiply A's type by B's.
+-- Checks the types. Tensor cores must support the product of A's type and B's.
 local function types(o)
   tma_rules.dtypes(o)
   local kind = tma_rules.multiplied(o)
@@ -45,8 +45,8 @@ local function tile(o)
 end
 
 -- Checks the cluster. Each block in a row of the cluster loads a part of A for
--- the row, and each block in a column a part of B for the column. The parts
--- must consist of whole swizzle patterns, of 8 rows.
+-- the row, and each block in a column a part of B for the column. A part must
+-- consist of whole swizzle patterns of 8 rows.
 local function cluster(o)
   integers("cluster", o.cluster, 2)
   local cm, cn = o.cluster[1], o.cluster[2]

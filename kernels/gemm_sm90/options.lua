@@ -15,7 +15,7 @@ local DEFAULTS = {
   scheduler = "static", persistent = true, min_blocks = 1, epi_loop = false,
 }
 
---- Returns the number of accumulators of a thread. If they are promoted, a
+--- Returns the number of accumulators of a thread. With the option `promote`, a
 -- thread has the sums of its tile and, in addition, accumulators for 64 rows.
 function options.sums_of(o)
   local rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
@@ -23,9 +23,9 @@ function options.sums_of(o)
 end
 
 -- Returns the register counts of threads, {producer, consumer}. Returns nil if
--- all threads have the same number, as with a single producer warp. With many
--- accumulators, a warpgroup of producers releases registers to the consumers.
--- Producers that keep only 24 registers spill a few.
+-- all threads have the same number; the producer is then a single warp. With
+-- many accumulators, a warpgroup of producers releases registers to the
+-- consumers. Producers that keep only 24 registers spill a few.
 local function registers(o)
   local sums = options.sums_of(o)
   if sums <= 128 then return nil end
@@ -41,8 +41,8 @@ for name in pairs(DEFAULTS) do NAMES = NAMES .. " " .. name end
 
 -- Returns the number of columns that are stored at once: those in 128 or 64
 -- bytes of D's rows, otherwise all columns of a tile. An epilogue function
--- needs additional registers. With such a function, fewer columns are stored at
--- once: 32 if the tile is a multiple of 32 columns.
+-- needs additional registers. With one, only 32 columns are stored at once if
+-- the tile is a multiple of 32 columns.
 local function run_of(o)
   local run = 1024 // o.d_dtype.bits
   if o.epilogue and o.columns % 32 == 0 then return 32 end
@@ -83,11 +83,11 @@ function options.complete(given, sure)
   -- The number of columns of D that a block stores.
   o.columns = o.tile[2] // o.split // (o.gated and 2 or 1)
   if o.split > 1 then o.persistent = false end
-  -- Whether blocks have one tile each, in runs along one mode (model.run).
-  -- Consecutive runs are neighbours along the other mode.
+  -- Whether each block has one tile, and blocks form runs along one mode
+  -- (model.run). Consecutive runs are neighbours along the other mode.
   o.blocked = not o.persistent and o.split == 1
     and not (o.batches or o.clustered)
-  -- Whether blocks have one tile each, and consecutive blocks have consecutive
+  -- Whether each block has one tile, and consecutive blocks have consecutive
   -- tiles along N.
   o.turned = not o.persistent and o.raster_along_m and not o.clustered
   wrong.together(o)

@@ -10,10 +10,10 @@ local cpasync = cute.nvgpu.cpasync
 
 local producer = {}
 
---- Makes the object that loads an operand by TMA: from coordinates (rows,K[,L])
--- of its tensor map to stages s, in tiles of `rows` rows. Each of the cluster's
--- blocks along `mode` (1: M, 2: N) loads a part of a tile, and multicasts it to
--- all of these blocks.
+--- Makes the object that loads an operand by TMA, in tiles of `rows` rows. It
+-- loads from coordinates (rows,K[,L]) of the operand's tensor map to stages s.
+-- Each of the cluster's blocks along `mode` (1: M, 2: N) loads a part of a
+-- tile, and multicasts it to all of these blocks.
 ---@param how table {atom: any, coords: any, smem: any, rows: integer,
 -- mode: integer, block: any[], hint: integer?, atoms: any[]?, maps: any?}
 -- block: this block's position in the cluster; atoms, maps: see groups.map
@@ -49,9 +49,9 @@ function producer.load(o, how)
   return X
 end
 
--- Issues the loads of the operand that no preceding launch writes, for one tile
--- in each stage. Then waits for the preceding launch, and issues the loads of
--- the other operand for the same tiles. Returns the number of these tiles. The
+-- Loads the first tile of each stage, with pdl. Issues the loads of the operand
+-- that no preceding launch writes, then waits for the preceding launch, and
+-- issues the loads of the other operand. Returns the number of these tiles. The
 -- next launch may start its own loads meanwhile.
 local function ahead(o, pipe, k_count, fill, ask)
   local constant = o.ahead == "a" and 1 or 2
@@ -66,8 +66,8 @@ local function ahead(o, pipe, k_count, fill, ask)
   return some
 end
 
---- Requests the operands of each tile of `work`, along K from first_k on. Then
--- requests the partial sums that `parts` (kernels.gemm_sm90.stream) adds to the
+--- Loads the operands of each tile of `work`, along K from first_k on. Then
+-- loads the partial sums that `parts` (kernels.gemm_sm90.stream) adds to the
 -- tile. loads: functions that load A, B and scale factors
 -- (kernels.gemm_sm100.kernel).
 function producer.run(o, pipe, loads, work, first_k, k_tiles, parts)

@@ -15,8 +15,8 @@ function smem.share(blocks)
   return (smem.MOST + 1024) // blocks // 1024 * 1024 - 1024
 end
 
---- Returns a tensor or layout of 4-bit elements as one of bytes, which TMA
--- moves. Elements of 8 bits or more are unchanged. dtype: the type of the
+--- Returns a tensor or layout of 4-bit elements as one of bytes, because TMA
+-- moves bytes. Elements of 8 bits or more are unchanged. dtype: the type of the
 -- elements.
 function smem.bytes(x, dtype)
   if dtype.bits >= 8 then return x end
@@ -26,18 +26,19 @@ function smem.bytes(x, dtype)
   return cute.recast_tensor(x, cute.u8)
 end
 
---- Returns the number of blocks that fit on a multiprocessor, if each needs
--- this number of bytes.
+--- Returns the number of blocks that fit on a multiprocessor if each needs
+-- `bytes` bytes.
 function smem.blocks(bytes)
   return (smem.MOST + 1024) // (bytes + 1024)
 end
 
--- The names of swizzles, by the bits of a layout's contiguous runs.
+-- Maps the size, in bits, of a layout's contiguous runs to the name of a
+-- swizzle.
 local KINDS = {[2048] = "SW128", [1024] = "SW128", [512] = "SW64",
                [256] = "SW32", [128] = "INTER"}
 
---- Returns the layout of an operand's stages, (rows,K,stage): rows of 128
--- bytes, swizzled.
+--- Returns the layout of an operand's stages, (rows,K,stage), with swizzled
+-- rows of 128 bytes.
 function smem.stages(o, rows, dtype, major)
   if major ~= "k" then
     local run = core.gcd(rows, 1024 // dtype.bits)
@@ -51,7 +52,7 @@ function smem.stages(o, rows, dtype, major)
   return cute.tile_to_shape(atom, {rows, o.tile[3], o.stages}, {0, 1, 2})
 end
 
---- Returns the layout of `count` buffers of each consumer,
+--- Returns the layout of the buffers of all consumers, `count` for each:
 -- (64,columns,buffer,consumer). A buffer holds a part of a tile of D, or of a
 -- matrix with D's extents. Buffers whose rows cannot be swizzled are ordered
 -- like D.
@@ -71,8 +72,8 @@ function smem.parts(o, dtype, major, count)
                             {0, 1, 2, 3})
 end
 
---- Returns two numbers: the bytes of shared memory that the options need in
--- addition to stages, and the bytes of a stage.
+--- Returns two numbers: the bytes of shared memory that the options need
+-- without the stages, and the bytes of a stage.
 function smem.room(o)
   local bits = o.epi_stages * o.d_dtype.bits
   for _, s in ipairs(o.sources or {}) do

@@ -56,8 +56,8 @@ local function load_atom(o, x)
     or ("SM75_U32x%d_LDSM_N"):format(2 * n), x.dtype)
 end
 
---- Returns the sources of one warpgroup, for its thread `thread`. The MMA `mma`
--- has 64 rows and o.epi[2] columns.
+--- Returns this warpgroup's part of the sources, for its thread `thread`. The
+-- MMA `mma` has 64 rows and o.epi[2] columns.
 function Sources:of(mma, group, thread)
   local o = self.o
   local own = setmetatable({group = group, leader = thread:eq(0), turn = 0,
@@ -81,9 +81,9 @@ function Sources:barrier(n)
   return self.came + (self.group * stages + n % stages)
 end
 
---- Requests part n of a tile from all sources. `place` is the position of the
--- part in D, counted in parts. `inside` tells whether the part overlaps D; nil
--- means that all parts do. Elements outside D are loaded as zeros.
+--- Loads part n of a tile from all sources. `place` is the position of the part
+-- in D, counted in parts. `inside` tells whether the part overlaps D; nil means
+-- that all parts do. Elements outside D are loaded as zeros.
 function Sources:ask(n, place, l, inside)
   local o, bar = self.o, self:barrier(n)
   if inside then

@@ -29,7 +29,7 @@ local function wgmma_atom(o)
 end
 
 -- Returns the tiled copy of a part's elements to a buffer. After a load from
--- tensor memory, a thread has the columns of one row.
+-- tensor memory, a thread has all columns of one row.
 local function copy_of(o, mma)
   if not tcgen05.is_tmem_load(mma) then
     return cute.make_tiled_copy_C(wgmma_atom(o), mma)
@@ -40,7 +40,7 @@ local function copy_of(o, mma)
     cute.make_copy_atom("UniversalCopy", o.d_dtype, width), mma)
 end
 
---- Makes the store of a warpgroup's accumulators.
+--- Makes the object that stores a warpgroup's accumulators.
 ---@param x table {mma: any, atom: any, coords: any, smem: any, group: any,
 -- thread: any, rank: any, sources: any?, D: any, alpha: any, beta: any,
 -- more: any[], atoms: any[]?, maps: any?}
@@ -91,12 +91,12 @@ function store_tile.new(o, x)
 end
 
 -- Returns the argument `part` of an epilogue for part n of work tile w (see
--- tiles.result). `at` is the part's position in its matrix of D.
+-- tiles.result). `at` is the part's position in its own matrix D.
 local function result_of(o, out, at, w, n)
-  -- For separate problems, an epilogue can use only the accumulators.
+  -- For a list of separate problems, an epilogue can use only the accumulators.
   if out.maps then return {l = w.group} end
   local function batch(t)
-    -- Rows that belong to no group may have undefined elements.
+    -- Rows outside all groups may have undefined elements.
     if o.groups then return groups.view(cute.undefined_ok(t), w) end
     return o.batches and tiles.batch(t, w.tile_idx[3]) or t
   end
@@ -107,12 +107,12 @@ local function result_of(o, out, at, w, n)
 end
 
 -- Computes the values of a part, which has o.epi rows and columns, and stores
--- them to the fragment `part`. They are alpha times the sums plus beta D, or
--- the result of the epilogue. place() returns the argument `part` of the
+-- them to the fragment `part`. The values are alpha times the sums plus beta D,
+-- or the result of the epilogue. place() returns the argument `part` of the
 -- epilogue for these values (see result_of).
 local function finish(o, out, sums, place, part)
   if o.gated then
-    -- Gates and the values that they gate alternate every 8 columns. In each 8
+    -- Gates and the values that they gate alternate every 8 columns. Of each 8
     -- columns, a thread has 8 elements of a row, or 2 elements of each of 2
     -- rows.
     local run = tcgen05.is_tmem_load(out.mma) and 8 or 4
@@ -166,10 +166,10 @@ function store_tile.ahead(o, out, at)
   for n = 0, o.source_stages - 1 do ask(o, out, at, n) end
 end
 
--- Considers part n of work tile w, at position `at` in D. Returns whether some
--- of it is inside D, and whether all its rows belong to the group. For a list
--- of problems, the tensor map of a problem covers only the rows of this
--- problem.
+-- Returns two values about part n of work tile w, at position `at` in D:
+-- whether some of it is inside D, and whether all its rows belong to the group.
+-- For a list of problems, the tensor map of a problem covers only the rows of
+-- this problem.
 local function parts_inside(o, out, at, w, n)
   local rows, columns = out.count[1], out.count[2]
   if out.maps then
@@ -183,8 +183,8 @@ local function parts_inside(o, out, at, w, n)
   return inside & core.gt(left, 0), inside & core.ge(left, o.epi[1])
 end
 
--- Stores a buffer to tensor t, if it is only partly inside t. Stores only the
--- rows inside t.
+-- Stores a buffer that is only partly inside tensor t. Stores only the rows
+-- inside t.
 local function put_rows(o, out, t, place, buffer)
   local from, tile = out.parts(_, _, buffer, out.group), o.epi
   if o.d_major == "m" then

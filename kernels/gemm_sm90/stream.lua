@@ -1,11 +1,11 @@
---- Parts of tiles that kernels/gemm_sm90 splits along K. A block without a
--- tile's first step stores its partial sums in a workspace. The block with the
--- first step adds them to its accumulators.
+--- Stream-K for kernels/gemm_sm90: parts of tiles that are split along K. A
+-- block without a tile's first step stores its partial sums in a workspace. The
+-- block with the first step adds them to its accumulators.
 --
 -- Partial sums are loaded like operands. After its last step, the producer
--- waits until the partial sums are complete, and loads them into the ring by
--- bulk copies. Consumers read them from a stage as they read A and B. Therefore
--- the loads overlap with the last products, and need no registers.
+-- waits until the other blocks have stored them, and loads them into the ring
+-- by bulk copies. Consumers read them from a stage as they read A and B.
+-- Therefore the loads overlap with the last products, and need no registers.
 local cute = require "cute"
 
 local _ = cute._
@@ -22,17 +22,17 @@ Parts.__index = Parts
 
 -- The workspace `work` has a slot for each block. A slot's `sums` are partial
 -- sums, in pieces of 16 bytes; the pieces of neighbouring threads are adjacent.
--- Its entry in `turns` counts the warpgroups that have stored their sums. The
--- block that loads the sums resets the entry to 0.
+-- The slot's entry in `turns` counts the warpgroups that have stored their
+-- sums. The block that loads the sums resets the entry to 0.
 local function make_parts(o, work, a, b)
   local threads = o.consumers * WARPGROUP
   local p = setmetatable({o = o, work = work, threads = threads,
     pieces = o.rows * o.tile[2] // WARPGROUP // 4,
     load = cute.make_copy_atom(cpasync.CopyBulkG2SOp(), o.acc)}, Parts)
   -- p.room is the number of pieces of partial sums that a stage holds, in the
-  -- memory of A's elements and of B's. If other blocks of the cluster also
-  -- write the memory of an operand, it is not used, because this block would
-  -- have to release it to those blocks.
+  -- memory of A's elements and of B's. An operand's memory is not used if other
+  -- blocks of the cluster also write it, because this block would have to
+  -- release it to those blocks.
   p.stage, p.room = {}, 0
   for i, s in ipairs {a, b} do
     local elements = o.tile[i] * o.tile[3]
@@ -46,15 +46,15 @@ local function make_parts(o, work, a, b)
   return p
 end
 
--- Returns the index of the slot of a block: the block that computes range
+-- Returns the index of a block's slot. This is the block that computes range
 -- number `range` of the steps and has this block's position in its cluster.
 function Parts:slot(range)
   local cluster = self.o.cluster
   return range * (cluster[1] * cluster[2]) + cute.arch.block_idx_in_cluster()
 end
 
--- Calls f(slot) for each slot with a part of w's tile that another block
--- computed, in the order of K.
+-- Calls f(slot) for each slot with partial sums of w's tile from another block,
+-- in the order of K.
 function Parts:each(work, w, f)
   local from = w.range + 1
   cute.loop(function()
@@ -73,15 +73,16 @@ function Parts:sums(slot, first, n)
     + first * self.threads * 4), cute.make_layout {4, self.threads, n})
 end
 
--- Returns a view of n pieces in stage `index`, in the memory of A's or B's
--- elements (`part`, an entry of self.stage).
+-- Returns a view of n pieces in stage `index`. `part`, an entry of self.stage,
+-- selects the memory of A's or B's elements.
 function Parts:staged(part, index, n)
   local at = cute.recast_ptr(part.s + index * part.elements, self.o.acc)
   return cute.make_tensor(at, cute.make_layout {4, self.threads, n})
 end
 
--- Calls f(part, first piece, count) for the pieces that a stage holds, from
--- piece `first` on. `part` is the memory of A or B in the stage.
+-- Distributes the pieces that fit into a stage, from piece `first` on, over the
+-- memory of A and of B. Calls f(part, first piece, count) for each of the two.
+-- `part` is the memory of A or B in the stage.
 function Parts:of_stage(first, f)
   local rest = self.room
   for _, part in ipairs(self.stage) do

@@ -9,8 +9,9 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 local tile_order = {}
 
--- An iterator over the tiles of groups, like a StaticPersistentTileScheduler.
--- In tile_idx, m is counted within the group, and l is the index of the group.
+-- An iterator over the tiles of groups, with the interface of a
+-- StaticPersistentTileScheduler. In tile_idx, m is counted within the group,
+-- and l is the index of the group.
 local Grouped = {}
 Grouped.__index = Grouped
 

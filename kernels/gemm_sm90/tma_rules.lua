@@ -21,9 +21,9 @@ end
 local KINDS = {e4m3 = "8-bit floats", e5m2 = "8-bit floats", i8 = "bytes",
                u8 = "bytes", bf16 = "bf16", f16 = "f16", f32 = "f32"}
 
---- Raises an error unless tensor cores multiply A's type by B's. Returns a
--- phrase that describes the types: "bf16", "f16", "f32", "8-bit floats" or
--- "bytes".
+--- Raises an error unless tensor cores support the product of A's type and B's.
+-- Returns a phrase that describes the types: "bf16", "f16", "f32", "8-bit
+-- floats" or "bytes".
 ---@param o table options
 ---@return string
 function tma_rules.multiplied(o)
@@ -73,8 +73,8 @@ function tma_rules.hints(o)
        "epilogue = %s; a function is needed", core.show(o.epilogue))
 end
 
--- Returns the reason why TMA cannot reach the rows of t, or nil. TMA needs one
--- contiguous mode, `lead`, and rows at multiples of 16 bytes.
+-- Returns the reason why TMA cannot access the rows of t, or nil if it can. TMA
+-- needs one contiguous mode, `lead`, and rows at multiples of 16 bytes.
 local function reach(name, t, lead, mode)
   if t.stride[lead] ~= 1 then
     return ("%s of %s is not contiguous: it is %s"):format(mode, name,
@@ -87,7 +87,8 @@ local function reach(name, t, lead, mode)
   end
 end
 
---- Raises an error unless source i is a matrix like D that TMA can reach.
+--- Raises an error unless source i is a matrix with D's extents that TMA can
+-- access.
 function tma_rules.source(o, i, t)
   local s = o.sources[i]
   local name = "source " .. i
@@ -101,7 +102,7 @@ end
 -- load} whose function load(layout, tiler, ctas, options) makes its TMA atom.
 function tma_rules.is_view(X) return type(X) == "table" and X.load ~= nil end
 
---- Returns the reason why TMA cannot reach these operands, or nil if it can.
+--- Returns the reason why TMA cannot access these operands, or nil if it can.
 ---@param o table options
 ---@return string?
 function tma_rules.reach(o, A, B, D)

@@ -1,5 +1,5 @@
---- The number of parts into which a version of cuBLAS divides K on an H200,
--- according to its heuristics. The operands have K contiguous, and D has their
+--- A record of cuBLAS's heuristics on an H200: the number of parts into which a
+-- version of cuBLAS divides K. The operands have K contiguous, and D has their
 -- type. Each row is {N, K, parts by type}. "1:12 57:11" means 12 parts for M
 -- from 1 to 56 and 11 parts from 57 on; `rows` is the largest M. With a bias,
 -- the numbers are the same, except for the rows of `biased`. cute.ops.cublas

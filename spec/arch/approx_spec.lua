@@ -134,8 +134,8 @@ local SPECIALS = {
 local SPECIAL_IN = {SIGN | INF, SIGN | 77, SIGN, 0, 77, INF, 0x7fc00001}
 
 -- Each test of accuracy has a function, inputs of every magnitude, and the
--- error bound that PTX guarantees: relative, but absolute for lg2, sin and
--- cos.
+-- error bound that PTX guarantees. The bound is absolute for lg2, sin and cos,
+-- and relative for the others.
 local function magnitudes(u)
   return 2.0 ^ (u * 200 - 100)
 end

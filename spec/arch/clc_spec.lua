@@ -8,9 +8,9 @@ local arch, raises = cute.arch, support.raises
 
 local ARCHS = {"sm_100a", "sm_100f", "sm_103a", "sm_110a", "sm_120a"}
 
--- Returns a kernel whose clusters count visits: count (X,Y,Z) of their blocks
--- and of the blocks of clusters that they cancel. who: the visiting cluster.
--- o: wait = false and fence = false omit steps; shift misaligns the response.
+-- Returns a kernel whose clusters visit their own blocks and those of clusters
+-- that they cancel. count (X,Y,Z): visits of each block; who: its last visitor.
+-- wait = false and fence = false omit steps; shift misaligns the response.
 local function visits(o)
   return cute.kernel("visits", function(count, who)
     local answer = arch.alloc_smem(cute.i32, 8, 16) + (o.shift or 0)

@@ -22,8 +22,8 @@ local tell = cute.kernel("tell", function(o)
   for k, v in ipairs(told()) do o[{x + nx * (y + ny * z), k - 1}] = v end
 end)
 
--- Computes the values of told() by counting: clusters tile the grid, and ranks
--- count along x first.
+-- Computes the values of told() independently: clusters tile the grid, and
+-- ranks increase along x first.
 local function expected(grid, c, block)
   local id, at, n = {}, {}, {}
   local rest = block

@@ -10,7 +10,7 @@ local arch = cute.arch
 local raises = support.raises
 
 ---------------------------------------------------------------------------
--- The oracle
+-- Expected results, computed in plain Lua
 ---------------------------------------------------------------------------
 
 local FORMATS = {bf16 = {mantissa = 7, bias = 127, most = 255},
@@ -44,8 +44,8 @@ local function encode(f, x)
   return sign | math.min(u, infinity)
 end
 
--- Returns a * b + c with one rounding: the product is exact in a double, and
--- its sum with c is rounded to odd.
+-- Returns a * b + c with one rounding. The product is exact in a double, and
+-- the sum of the product and c is rounded to odd.
 local function fma(a, b, c)
   local p = a * b
   local s = p + c
@@ -269,7 +269,7 @@ describe("pairs of f32", function()
           if ftz then for k = 1, 3 do u[k] = flushed(u[k]) end end
           local x, y, z = number(u[1]), number(u[2]), number(u[3])
           local want = exact(x, y, z, mode)
-          -- In modes with .ftz, a result that is the smallest normal number is
+          -- In modes with .ftz, a result equal to the smallest normal number is
           -- not compared: the exact value may be a subnormal that was rounded
           -- up.
           local open = ftz and want & 0x7fffffff == 0x800000

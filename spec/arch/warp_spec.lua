@@ -204,7 +204,7 @@ describe("lanes", function()
           x[0] = arch.warp_reduction_sum(x[arch.lane_idx()], width)
         end, {o})
     end
-    -- a mask as the second argument, as in the DSL
+    -- The mask stands before the width, as in the Python DSL.
     for _, mask in ipairs {0xffffffff, -1, 0xff} do
       raises(("a width of %d lanes; a power of two from 2 to 32 is needed "
         .. "[bad-argument]\n  the mask follows the width; "

@@ -143,9 +143,8 @@ describe("complex f64 atoms #gpu", function() complex "gpu" end)
 local SMALL = {e4m3 = "float_e4m3_t", e5m2 = "float_e5m2_t",
                e3m2 = "float_e3m2_t", e2m3 = "float_e2m3_t",
                e2m1 = "float_e2m1_t"}
--- For each type: MASK selects bits of a random code so that values stay
--- small and sums exact. SHIFT is the position of the code's lowest bit in
--- its byte.
+-- For each type, MASK selects bits of a random code so that values stay small
+-- and sums exact. SHIFT is the position of the code's lowest bit in its byte.
 local MASK = {e4m3 = 0xbf, e5m2 = 0xbf, e3m2 = 0x3f, e2m3 = 0x3f, e2m1 = 0xf}
 local SHIFT = {e4m3 = 0, e5m2 = 0, e3m2 = 0, e2m3 = 0, e2m1 = 2}
 

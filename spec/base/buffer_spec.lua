@@ -110,8 +110,8 @@ describe("a buffer", function()
     end
     local before = resident()
     for _ = 1, 12 do core.buffer("u8", 64 << 20):fill(1) end
-    -- The collectable buffers have 768 MiB in all. The resident memory, in KiB,
-    -- must grow by less than half of that.
+    -- The buffers that the collector may free have 768 MiB in all. The resident
+    -- memory, in KiB, must grow by less than half of that.
     assert.truthy(resident() - before < 3 << 17)
   end)
 

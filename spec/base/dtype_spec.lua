@@ -116,7 +116,7 @@ describe("small floats", function()
         end
       end
       assert.equal(0, bad)
-      for u = 0, 0xffff do  -- and back
+      for u = 0, 0xffff do  -- the conversion back to f32
         local w = sim.bits_to_float(name, u)
         local x = string.unpack("<f", string.pack("<I4", w))
         local y = from_bits(name, u)

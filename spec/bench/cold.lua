@@ -1,8 +1,8 @@
--- Measures the time from the start of a script to its first launch, without and
--- with its kernel in the cache, and compares it with another build:
+-- Measures the time from the start of a script to its first launch, with and
+-- without its kernel in the cache. Compares it with another build:
 --   cutelua spec/bench/cold.lua [FOLDER [ROUNDS [MILLISECONDS]]]
 -- FOLDER is a checkout with another build/cutelua. No GPU is needed: the driver
--- is spec/gpu/fakecuda.c, on which a process ends at its first launch. There a
+-- is spec/gpu/fakecuda.c, which ends a process at its first launch. Creating a
 -- context takes 0 or MILLISECONDS (250 when absent). Processes of both builds
 -- alternate.
 local core = require "cute.core"

@@ -20,7 +20,8 @@ local options = card.options {m = "2048", n = "2048", k = "2048", rounds = "3",
                               warm = "15", hot = "15"}
 local m, n, k = tonumber(options.m), tonumber(options.n), tonumber(options.k)
 
--- Returns a tensor with this layout in its own GPU memory; random with a seed.
+-- Returns a tensor with this layout in its own GPU memory. With a seed, its
+-- elements are random.
 local function tensor(layout, seed)
   local count = cute.cosize(layout)
   local memory = card.matrix(dev, "bf16", count, seed)

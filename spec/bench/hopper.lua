@@ -42,7 +42,7 @@ local SHAPES = {
 }
 
 ---------------------------------------------------------------------------
--- Texts
+-- Handwritten kernels
 ---------------------------------------------------------------------------
 
 local FOLDER = os.getenv "CUTELUA_REFERENCE_DIR" or "../shared/reference"

@@ -1,8 +1,8 @@
 -- Measures cute.ops.grouped_gemm on a GPU, for experts of 128 to 4096 rows
 -- each. It is compared with cuBLAS's products one after the other in a stream,
--- with the same products as a graph, and with one product of all rows without
--- groups. "/ ideal" is the rate divided by the best rate of one big product
--- with the same N and K:
+-- with the same products as a graph, and with one product of all rows. "/
+-- ideal" is the rate divided by the best rate of one big product with the same
+-- N and K:
 --
 --    cutelua spec/bench/ops_grouped.lua [--only 4096x7168] [--rounds 5]
 --      [--least 128] [--most 4096]

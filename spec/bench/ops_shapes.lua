@@ -14,13 +14,13 @@
 --
 -- `bound` is the time to read B once, at the bandwidth of a copy in this run,
 -- divided by our time. With eight rows or fewer, the fastest kernel that only
--- reads B is also launched. `read` is that kernel's time divided by ours.
--- `blas` is that kernel's time divided by the faster time of cuBLAS and
+-- reads B is also launched. `read` is this kernel's time divided by ours.
+-- `blas` is this kernel's time divided by the faster time of cuBLAS and
 -- cublasLt.
 --
 -- --constant prints another table, for ops.gemm with constant = "B", which
--- reads weights before the preceding launch ends. (cuBLAS does not promise
--- this.) It is compared with ops.gemm without the option, and with kernels that
+-- reads weights before the preceding launch ends. (cuBLAS has no such option.)
+-- ops.gemm is compared with itself without the option, and with kernels that
 -- only read B. One of these kernels waits for the preceding launch, the other
 -- does not. All launches are part of a graph, and weights come from memory.
 local card = require "spec.card"

@@ -1,8 +1,8 @@
--- Tests every public function's error for a wrong call. The message must have
--- the function's name as users write it, the argument, the value and a kind. It
--- must contain no text of Lua's own messages and no internal name. The spec
--- finds the functions by walking the modules and the types, so that a new one
--- is covered without an edit.
+-- Tests every public function's error for a wrong call. The message must
+-- contain the function's name as users write it, the argument, the value and a
+-- kind. It must contain no text of Lua's own messages and no internal name. The
+-- spec finds the functions by walking the modules and the types, so that a new
+-- one is covered without an edit.
 local cute = require "cute"
 local core = require "cute.core"
 local calls_of = require "spec.calls"
@@ -224,7 +224,8 @@ describe("every public function #long", function()
   end)
 
   -- A signature must name all keys of its option table, and the function must
-  -- reject other keys. Entries of CHECKED name the check of an exception.
+  -- reject other keys. CHECKED lists functions whose signature does not name
+  -- the keys, with the check that rejects other keys.
   local CHECKED = {
     ["cute.graph"] = "kernel.check_options", ["cute.kernel"] = "the same",
     ["cute.raw_kernel"] = "raw.lua's own", ["cute.print_tensor"] = "printing",

@@ -32,8 +32,8 @@ end)
 
 local function at(name) return folder .. "/" .. name end
 
--- Compiles a C file of this folder with the bundle, once for all tests with the
--- same flags; returns the program.
+-- Compiles a C file of this folder with the bundle, once for all tests that use
+-- the same flags. Returns the program.
 local function program(name, flags)
   local path = at(((name .. (flags or "")):gsub("%W+", "_")))
   if not support.read(path) then
@@ -294,9 +294,9 @@ describe("a bundle of ranges of sizes", function()
   end)
 end)
 
--- Returns the number `part` for which each launch {elements, blocks} has `each`
--- blocks for each `part` elements, rounded up. Raises an error if there is
--- none.
+-- Returns a number `part` that explains all launches {elements, blocks}: each
+-- has `each` blocks for each `part` elements, rounded up. Raises an error if
+-- there is none.
 local function part_of(list, each)
   local low, high = 0, math.huge
   for _, l in ipairs(list) do
@@ -349,7 +349,7 @@ describe("a bundle for any size", function()
         local blocks, rest = line:match
           "^[%w_]+ grid (%d+) 1 1 .* parameters (.*)$"
         table.insert(launches[which], {size, tonumber(blocks)})
-        -- The kernel has a parameter with the number of rows (or elements).
+        -- One of the kernel's parameters is the number of rows (or elements).
         local given = ("%x"):format(which == 3 and 4 * m or m)
         assert.truthy((" " .. rest .. " "):find(" " .. given .. " ", 1, true))
       end
@@ -391,8 +391,8 @@ describe("a bundle of operations", function()
     _, err, code = made.run(own[3], support.program .. " spec/bundle/ops.lua "
       .. "gpu", {FAKE_LOG = at "lua.log", FAKE_MEMORY = "1000000000"})
     assert.equal(0, code, err)
-    -- Returns the driver's log. Results and temporary memory may have other
-    -- addresses.
+    -- Returns the driver's log without the addresses of results and temporary
+    -- memory, which may differ.
     local function logged(name)
       return lines_of((support.read(at(name)):gsub("<m%d*%+%d+>", "<memory>")))
     end

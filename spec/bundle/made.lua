@@ -11,8 +11,7 @@ function made.has(compiler)
   return select(3, support.exec {compiler, "--version"}) == 0
 end
 
--- Returns a list of all words in the arguments; each argument is one or more
--- words.
+-- Splits each argument into words. Returns a list of all words.
 local function words_of(...)
   local list = {}
   for _, text in ipairs {...} do

@@ -62,7 +62,7 @@ describe("bundle's texts", function()
         local bytes = n == 300000 and ("ab"):rep(150000) or some_bytes(n, i)
         local packed = lz4.pack(bytes)
         assert.truthy(n < 1000 or #packed < n)
-        -- The lz4 program reads blocks in the legacy frame.
+        -- The lz4 program reads blocks inside a frame of the legacy format.
         support.write(folder .. "/x.lz4", string.pack("<I4I4", 0x184C2102,
           #packed), packed)
         made.must("lz4 -q -d -f", folder .. "/x.lz4", folder .. "/x")
@@ -113,8 +113,8 @@ describe("bundle's texts", function()
   end)
 end)
 
--- Returns the variant for any size from `from`, in steps of `step`. Its
--- launches have one block for each `part` rows.
+-- Returns a variant of a bundled function for any size from `from` on, in steps
+-- of `step`. Its launches have one block for each `part` rows.
 local function merged(part, from, step)
   local function at(m)
     return {m, {tensors = {{shape = {m}, stride = {1}, align = 1}},

@@ -95,7 +95,7 @@ describe("cutelua compile", function()
       CUTELUA_CACHE_IMAGE = into, CUTELUA_NVRTC = "/nowhere",
       LD_LIBRARY_PATH = fake.folder, XDG_CACHE_HOME = dir .. "/none"}})
     assert.same({"sum\t0.0\n", "", 0}, {out, err, status})
-    -- Without the cache image, the launch must compile, and finds no NVRTC.
+    -- Without the cache of images, the launch must compile, and finds no NVRTC.
     _, err, status = support.run({path}, {env = environment {
       CUTELUA_NVRTC = "/nowhere", LD_LIBRARY_PATH = fake.folder}})
     assert.equal(1, status)
@@ -276,9 +276,9 @@ describe("cutelua compile", function()
     assert.same({"", 0}, {err, status})
     assert.equal("13.9 sm_80, 13.9 sm_80, 13.9 sm_90a, 13.9 sm_90a", compiled())
     assert.equal(2, select(2, out:gsub("2 kernels in", "")))
-    -- If the program is started by a script's line #!, the path that the
-    -- operating system reports is the script's, so the program cannot find
-    -- itself without /proc.
+    -- The path that the operating system reports is that of a script if a
+    -- script's line #! started the program. The program then cannot find itself
+    -- without /proc.
     local itself = support.write(dir .. "/itself", "#!" .. support.program
       .. "\n" .. [[
       local sys = require "cute.sys"

@@ -267,7 +267,8 @@ describe("libcutecapture with pointers in memory", function()
     assert.equal("m0: as expected\nm1: as expected\nm2: as expected\n", out,
                  err)
     assert.matches("table_axpy: ok", (support.run {"check", to}))
-    -- Without the setting, the table's words are recorded as numbers.
+    -- Without the setting, the addresses in the table are recorded as plain
+    -- numbers.
     record("table", "table_axpy", {CUTELUA_CAPTURE = folder .. "/plain"})
     out, err = support.run {"run", folder .. "/plain"}
     assert.equal("", out)
@@ -300,7 +301,7 @@ describe("libcutecapture with graphs", function()
     assert.same({f32 = 0.100000001}, first.args[3])
     assert.same({f32 = 0.200000003}, second.args[3])
     assert.same({nil, {2, 1, 1}}, {first.cluster, second.cluster})
-    -- y before the second kernel is 0.1 x
+    -- y before the second kernel: 0.1 x
     local npy = support.read(to .. "/2/m0.npy")
     assert.equal(("<f"):pack(("<f"):unpack(("<f"):pack(0.1 * 50))),
                  npy:sub(129 + 200, 132 + 200))
@@ -351,8 +352,8 @@ describe("the PTX of libcutecapture", function()
   end)
 
   -- Returns a fat binary that contains PTX texts. Each element of `parts` is
-  -- {bytes, number of bytes if they are compressed or 0, flags, number of bytes
-  -- after decompression or 0, architecture}.
+  -- {bytes, size of the compressed data or 0, flags, size after decompression
+  -- or 0, architecture}.
   local function fatbin(parts)
     local out = ""
     for _, p in ipairs(parts) do

@@ -346,8 +346,8 @@ end)
 local TM, TN = 16, 32
 
 -- Returns a kernel of y = 2 x with one block for each tile. The tensors have m
--- rows and n columns. raster(b, tiles of m, tiles of n) returns block b's tile;
--- inside(row, column, m, n) reports whether the element exists.
+-- rows and n columns. raster(b, tiles along m, tiles along n) returns block b's
+-- tile; inside(row, column, m, n) reports whether the element exists.
 local function tiled(raster, inside)
   return cute.kernel("tiled", function(x, y, m, n)
     local i, j = raster(arch.block_idx(), (m + TM - 1) // TM,
@@ -416,9 +416,9 @@ describe("sizes of its own choice", function()
     assert.matches("ok at 64x64, 1x64, 48x64", tostring(v))
   end)
 
-  -- The raster visits bands of two tile columns, so that blocks share L2.
-  -- The mistake: a band is as high as the number of tiles along N instead of
-  -- M.
+  -- The raster visits bands that are two tile columns wide, so that blocks
+  -- share L2. The mistake: the height of a band is the number of tiles along N
+  -- instead of M.
   it("show a raster that a square hides #long", function()
     local v = at_sizes(tiled(function(b, _, tiles_n)
       local high = 2 * tiles_n

@@ -1,6 +1,6 @@
--- Tests the search for tensor-core descriptors in SASS of which one 32-bit half
--- is never written. The texts have the form of nvdisasm's output. Also tests
--- the note that `check` prints about such a descriptor.
+-- Tests the search in SASS for tensor-core descriptors with an unwritten 32-bit
+-- half. The texts have the form of nvdisasm's output. Also tests the note that
+-- `check` prints about such a descriptor.
 local asm = require "cutelua.text.asm"
 local check = require "cutelua.check"
 local compiled = require "cutelua.check.compiled"
@@ -9,7 +9,7 @@ local cute = require "cute"
 local descriptors = require "cutelua.text.descriptors"
 local kernel = require "cute.lang.kernel"
 
--- Returns the unwritten registers of a text: {"UR5 of line 3", ...}.
+-- Returns a list of a text's unwritten registers: {"UR5 of line 3", ...}.
 local function unwritten(text)
   local lines, list = {}, {}
   for line in text:gmatch "[^\n]+" do lines[#lines + 1] = line end

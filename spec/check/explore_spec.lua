@@ -22,7 +22,7 @@ end
 ---------------------------------------------------------------------------
 
 -- Effects of operations on memory m, a list of words. Each function returns the
--- operation's result, or nil while it waits.
+-- operation's result, or nil while the operation waits.
 local MEANS = {
   add = function(m, o) m[o.at] = m[o.at] + o.v return m[o.at] - o.v end,
   exch = function(m, o)
@@ -52,9 +52,9 @@ local EMIT = {
 
 local NAMES = {"add", "add", "exch", "load", "store", "cas"}
 
--- Returns a program of two or three warps with a few operations each. Fields of
--- an operation: unless = true if it runs only if the warp's previous result is
--- even; kept = true if its result is stored.
+-- Returns a program of two or three warps with a few operations each. An
+-- operation with unless = true runs only if the warp's previous result is even.
+-- The result of an operation with kept = true is stored.
 local function program(random)
   local warps = {}
   for w = 1, random(2, 3) do
@@ -217,8 +217,8 @@ local function barrier_program(random)
   return warps
 end
 
--- Returns the number of different results of the warps' interleavings, where a
--- deadlock is also a result, and the number of deadlocks.
+-- Returns the number of different results of all interleavings of the warps,
+-- and the number of deadlocks. A deadlock also counts as a result.
 local function phases_of(warps)
   local start = {lack = warps.count, phase = 0, out = {}, pc = {}}
   for i = 1, 9 do start.out[i] = 0 end
@@ -280,8 +280,8 @@ local function randomly(n, f)
   end
 end
 
--- Reports whether a fault does not show in results: unordered or unused
--- arrivals, or a number that two warps draw.
+-- Reports whether a fault has no effect on results: unordered or unused
+-- arrivals, or two warps that draw the same number.
 local function is_misuse(v)
   local f = v.fault
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")
@@ -597,8 +597,8 @@ describe("of blocks that do not synchronize", function()
   it("elements written in another schedule are not unwritten", function()
     local v = verdict(draws(), {}, 2, 3, 64)
     assert.equal("ok", v.verdict, tostring(v))
-    -- The first run and one more schedule for each of the 3 blocks, in which
-    -- the block's warps draw in the other order.
+    -- The first run, and one more schedule for each of the 3 blocks: in it, the
+    -- block's two warps draw in the other order.
     assert.equal(4, v.orders)
     assert.equal(2, v.results)
   end)

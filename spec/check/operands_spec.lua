@@ -1,5 +1,5 @@
--- Tests the repairs that the search proposes for faults of one operand
--- (spec/operands.lua).
+-- Tests the repairs that the search proposes for faults in one operand of an
+-- instruction (spec/operands.lua).
 local operands = require "spec.operands"
 local support = require "spec.support"
 

@@ -41,7 +41,8 @@ local function at(shape, where)
   end, want)
 end
 
--- Returns the sentences for a tensor with f(expected value, coordinate...).
+-- Returns the sentences for a tensor whose elements are f(expected value,
+-- coordinate...).
 local function values(shape, f)
   return told(shape, function(...) return f(want(...), ...) end, want)
 end
@@ -172,7 +173,7 @@ describe("the values of differences", function()
   end)
 
   it("have the sentences that hold, not those of other values", function()
-    -- all elements but one are doubled
+    -- All elements are doubled but one.
     assert.same({}, values({8, 9}, function(w, i, j)
       return i == 3 and j == 4 and 3 * w or 2 * w
     end))
@@ -267,7 +268,7 @@ cute.testing.assert_close(y, want)
   end)
 
   it("gets no edit of the reference or of the comparison #long", function()
-    -- The edit of the tolerance to 1e+4 would hide the mistake.
+    -- The proposed edit of the tolerance to 1e+4 would hide the mistake.
     support.write(dir .. "/s.lua", (SCRIPT:format "cute.sin(b[j])"
       :gsub("close%(y, want%)", "close(y, want, {rtol = 1e-4})")))
     local out = support.exec {support.program, "check", "--no-gpu", "--format",

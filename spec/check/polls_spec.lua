@@ -10,9 +10,10 @@ local arch = cute.arch
 -- Programs
 ---------------------------------------------------------------------------
 
--- Memory space of a program's words, and how its warps are grouped. "shared",
--- "global": all warps are in one block. "blocks", "cluster": the words are in
--- global memory, and the warps are in two blocks of a grid or of a cluster.
+-- Where a program's words are, and how its warps are grouped. "shared",
+-- "global": the words are in this memory space, and all warps are in one block.
+-- "blocks", "cluster": the words are in global memory, and the warps are in two
+-- blocks of a grid or of a cluster.
 local PLACES = {"shared", "global", "blocks", "cluster"}
 
 -- Conditions of spin loops. A loop continues while the condition holds for the
@@ -57,9 +58,9 @@ local function operation(random, p, w, k)
   return o
 end
 
--- A program's word is 0 while its gate is open or its lock is free. CLOSE:
--- operations that close the gate or take the lock; ENTER: operations that wait
--- until the gate is open.
+-- A program's word is 0 while its gate is open or its lock is free. Operations
+-- of CLOSE close the gate or take the lock. Operations of ENTER wait until the
+-- gate is open.
 local CLOSE = names "2 store 1 max 1 exch 2 lock"
 local ENTER = names "2 eq 2 ne 2 lock 1 take"
 
@@ -116,8 +117,8 @@ local function program(random)
   local p = {place = PLACES[random(#PLACES)], count = random(2),
              n = random(2, 4), loops = random(3)}
   local two = p.place == "blocks" or p.place == "cluster"
-  -- 1: a gate, 2: a lock, 3: warps that write in turn, 4: an arrival counter, 5
-  -- and 6: random operations
+  -- The kinds of programs. 1: a gate, 2: a lock, 3: warps that write in turn,
+  -- 4: an arrival counter, 5 and 6: random operations
   local kind = random(6)
   if kind == 1 then p.n = random(2, 3) end
   p.per = two and (p.n + 1) // 2 or p.n
@@ -137,8 +138,8 @@ local function program(random)
         or o.name == "get"
     end
   end
-  -- Blocks that only store are independent of each other. A load whose result
-  -- is stored makes them dependent.
+  -- Blocks that only store do not depend on each other. A load whose result is
+  -- stored makes them dependent.
   if p.place == "blocks" then
     p[1][#p[1] + 1] = {name = "load", at = 1, v = 0, cmp = 0, kept = true}
   end
@@ -204,8 +205,8 @@ local function acquire(s, w, at)
   if s.rel[at] then join(s.vc[w], s.rel[at]) end
 end
 
--- Stores v in word o.at for warp w, and updates the vector clock that an
--- acquire of the word joins. `rmw`: the store is part of a read-modify-write.
+-- Stores v in word o.at for warp w, and updates the vector clock that the word
+-- releases to an acquire. `rmw`: the store is part of a read-modify-write.
 local function write(s, w, o, v, rmw)
   local keep = s.rel[o.at] and (rmw or s.by[o.at] == w)
   if not keep then s.rel[o.at] = nil end
@@ -222,8 +223,8 @@ local function read(s, w, o)
   return s.m[o.at]
 end
 
--- Returns the effect of an atomic operation that reads the old value, stores
--- f(old, o) unless it is nil, and returns the old value.
+-- Returns the effect of an atomic operation. The operation reads the old value,
+-- stores f(old, o) unless it is nil, and returns the old value.
 local function rmw(f)
   return function(s, w, o)
     local old = read(s, w, o)
@@ -233,8 +234,8 @@ local function rmw(f)
   end
 end
 
--- Reports whether an access of warp w to the data d is unordered with the
--- accesses `others` of other warps.
+-- Reports whether an access of warp w to the data d is a race with the accesses
+-- `others` of other warps.
 local function races(s, w, others)
   for u = 1, #s.pc do
     if u ~= w and others[u] > s.vc[w][u] then return true end
@@ -242,11 +243,11 @@ local function races(s, w, others)
   return false
 end
 
--- The result of an operation that failed and must be repeated.
+-- The result of an attempt that failed and must be repeated.
 local AGAIN = {}
 
--- Effects of operations. Each function returns the result, AGAIN after a failed
--- attempt, or nil while it waits.
+-- Effects of operations. Each function returns the result, or AGAIN after a
+-- failed attempt, or nil while the operation waits.
 local DO = {
   store = function(s, w, o) write(s, w, o, o.v) return 0 end,
   load = read,
@@ -270,7 +271,7 @@ local DO = {
     write(s, w, o, 1, true)
     return 0
   end,
-  -- reads two words in two steps
+  -- reads two words, one in each step
   both = function(s, w, o)
     local at = s.held[w] < 0 and 1 or 2
     local x = read(s, w, {at = at, strong = o.strong})
@@ -374,7 +375,7 @@ end
 local MOST_STATES = 15000
 
 -- Returns the number of results of all interleavings, and the kinds of their
--- faults; nil if there are too many states.
+-- faults. Returns nil if there are too many states.
 local function enumerate(p)
   local seen, n, results, known = {}, 0, 0, {}
   local faults = {}
@@ -403,7 +404,7 @@ local function enumerate(p)
 end
 
 ---------------------------------------------------------------------------
--- The same programs as kernels
+-- The same programs as kernels for the simulator
 ---------------------------------------------------------------------------
 
 local SCOPE = {shared = "cta", global = "gpu", blocks = "gpu",
@@ -411,9 +412,8 @@ local SCOPE = {shared = "cta", global = "gpu", blocks = "gpu",
 
 local function loop(f) cute.loop(f, function() end) end
 
--- Emitters of operations. x has the words of memory, the data and an
--- mbarrier. Each function emits operation o and returns the operation's
--- result.
+-- Functions that emit operations. x has the words of memory, the data and an
+-- mbarrier. Each function emits operation o and returns the operation's result.
 local EMIT = {
   store = function(x, o) arch.store(x.at(o), o.v, x.put(o)) return 0 end,
   load = function(x, o) return arch.load(x.at(o), cute.i32, x.get(o)) end,
@@ -555,14 +555,14 @@ end
 local KIND = {race = "race", ["block-race"] = "race", ["warp-race"] = "race",
               deadlock = "deadlock", runaway = "deadlock"}
 
--- Reports whether a fault is one that the enumeration does not model: an
+-- Reports whether a fault is of a kind that the enumeration does not model: an
 -- unordered arrival at an mbarrier, or an unordered draw from a counter.
 local function is_misuse(v)
   local f = v.fault
   return f and (f.kind == "mbarrier" or f.message:find "takes a number")
 end
 
--- Returns text that says how verdict v differs from the enumeration, nil if it
+-- Returns a text on how verdict v differs from the enumeration, or nil if it
 -- agrees.
 local function difference(v, want, faults)
   if not next(faults) then
@@ -595,7 +595,7 @@ describe("polls", function()
 end)
 
 ---------------------------------------------------------------------------
--- Single programs
+-- Programs for single cases
 ---------------------------------------------------------------------------
 
 local PUT = {shared = {sem = "release", scope = "cta"},
@@ -603,11 +603,11 @@ local PUT = {shared = {sem = "release", scope = "cta"},
 local GET = {shared = {sem = "acquire", scope = "cta"},
              global = {sem = "acquire", scope = "gpu"}}
 
--- Returns the verdict of `check` on threads that run f(w, x). w(number, g) runs
--- g in the warp (in shared memory) or in the block (in global memory) of that
--- number. x.data(k) is element k of the data. x has these functions on words of
--- memory: store, load, cas, max, and poll(again), which loads until
--- again(value) is false.
+-- Returns the verdict of `check` on a kernel whose threads run f(w, x).
+-- w(number, g) runs g in the warp with this number or, if the words are in
+-- global memory, in the block with this number. x.data(k) is element k of the
+-- data. x has these functions on words of memory: store, load, cas, max, and
+-- poll(again), which loads until again(value) is false.
 local function verdict(place, n, f)
   local shared = place == "shared"
   local k = cute.kernel("k", function(y, m)
@@ -717,8 +717,8 @@ local BUGS = {
       x.y[0] = x.data[0]
     end)
   end,
-  -- Warp 1 may read 1, and then acquires the writes that warp 0 released
-  -- before. It may also read only 2, which acquires nothing.
+  -- Warp 1 may read 1, and then acquires the writes that warp 0 made before it
+  -- stored 1. It may also read only 2, which acquires nothing.
   ["what a poll that fails would have acquired"] = function(at, x)
     local relaxed = {sem = "relaxed", scope = x.scope}
     at(0, function()

@@ -1,5 +1,5 @@
--- Tests `cutelua ci`: the scripts that it finds in folders, its reports, when
--- it uses a kept verdict, and bad input.
+-- Tests `cutelua ci`: the scripts that it finds in folders, its reports, its
+-- cache of verdicts, and bad input.
 local dkjson = require "dkjson"
 local schema = require "spec.findings.schema"
 local support = require "spec.support"

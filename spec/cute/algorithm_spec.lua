@@ -77,7 +77,7 @@ describe("algorithms", function()
       local p = cute.make_rmem_tensor({8}, cute.Boolean)
       for i = 0, 7 do p[i] = i % 2 == 0 end
       cute.axpby(3, mX, 1, mY, p)
-      cute.axpby(1, mX, 0, mU)  -- undefined before
+      cute.axpby(1, mX, 0, mU)  -- mU is undefined
       cute.axpby(1, mV, 1, mW)  -- W views V's memory with another shape.
     end, x, y, u, v, w)
     for i = 0, 7 do
@@ -97,7 +97,7 @@ describe("algorithms", function()
     end)
     for _, beta in ipairs {0.0, 0.5} do
       local x = tensor({8}, cute.f32, function(i) return i end)
-      local y = beta == 0 and cute.empty({8}, cute.f32)  -- undefined before
+      local y = beta == 0 and cute.empty({8}, cute.f32)  -- y is undefined
         or tensor({8}, cute.f32, function() return 6 end)
       k(x, y, beta):launch {grid = 1, block = 1, device = "sim"}
       for i = 0, 7 do

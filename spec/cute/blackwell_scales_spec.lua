@@ -14,9 +14,9 @@ local ATOMS = {
           "(((32,4),1),((32,1),4,1)):(((16,4),512),((0,1),1,512))"},
 }
 
--- {atom, warps, layouts of A's and B's scale factors by thread and value,
--- partitions of plain layouts of 128x128 (for A, for B), partitions of the
--- layouts in shared memory (for A, for B)}
+-- Each case is {atom, warps, layouts of A's and B's scale factors by thread and
+-- value, partitions of plain layouts of 128x128 (for A, for B), partitions of
+-- the layouts in shared memory (for A, for B)}.
 local CASES = {
   {"nvf4", {2, 2, 1},
    "((2,2,8,2,2),(64,(4,1))):((8,0,1,16,0),(128,(32,0)))",
@@ -111,8 +111,8 @@ describe("scale factors of mma.sync on sm_120", function()
   end)
 
   it("give each thread registers for its factors", function()
-    -- shape and number of A's factors in a thread, then of B's, for the first
-    -- case of each atom
+    -- For the first case of each atom: the shape and the number of a thread's
+    -- factors of A, then those of B.
     local want = {nvf4 = {"((16,4),4,2)", 32, "((16,4),(2,4),2)", 64},
                   mxf8 = {"((32,1),4,4)", 16, "((32,1),(2,4),4)", 32}}
     for _, c in ipairs {CASES[1], CASES[5]} do

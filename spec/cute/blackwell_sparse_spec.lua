@@ -153,7 +153,7 @@ local GLOBAL = {
 }
 
 -- {type, further modes of the shape, layout of E in tensor memory}. For e2m1,
--- the lanes of the DSL's layout are half as far apart as those of CuTe C++.
+-- lanes are half as far apart in the DSL's layout as in that of CuTe C++.
 local TENSOR = {
   {"f16", {1, 1}, "(((8,2,8),(16,2)),1,1):" ..
    "(((2097152,16,33554432),(1,16777216)),0,0)"},
@@ -223,7 +223,8 @@ describe("element types of sparse operands", function()
     local dense = core.layout "(3,8):(16,1)"
     local stored = t:stored(dense)
     assert.equal("(3,4):(8,1)", tostring(stored))
-    -- In stored elements, a group of four elements begins at twice its number.
+    -- In the order of stored elements, group g of four elements begins at
+    -- position 2 g.
     for i = 0, 2 do
       for g = 0, 1 do
         assert.equal(dense(i, 4 * g) // 4 * 2, stored(i, 2 * g))

@@ -1,7 +1,8 @@
 -- Tests files and numbers where readers, writers and libraries of other
--- projects differ from their formats or from each other (measured with
--- safetensors 0.8.0, ml_dtypes 0.6.0, torch 2.15, JAX 0.12). GGUF has a spec of
--- its own, gguf_spec; the exchange with Python is in spec/python/.
+-- projects differ from their formats or from each other. The differences were
+-- measured with safetensors 0.8.0, ml_dtypes 0.6.0, torch 2.15, JAX 0.12. GGUF
+-- has a spec of its own, gguf_spec; the exchange with Python is in
+-- spec/python/.
 local cute = require "cute"
 local core = require "cute.core"
 local npy = require "cute.npy"

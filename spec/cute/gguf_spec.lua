@@ -23,8 +23,9 @@ local function info(name, extents, type_, offset)
 end
 
 -- Writes a GGUF file, and returns its path. `fields` and `infos` are lists of
--- byte strings, for the metadata and for the tensors. The data of the tensors,
--- `data`, begin at a multiple of `align` bytes.
+-- byte strings: the entries of the metadata, and the descriptions of the
+-- tensors. The data of the tensors, `data`, begin at a multiple of `align`
+-- bytes.
 local function file(fields, infos, data, align, version)
   local head = "GGUF" .. ("<I4I8I8"):pack(version or 3, #infos, #fields)
     .. table.concat(fields) .. table.concat(infos)
@@ -73,8 +74,8 @@ describe("gguf", function()
   end)
 
   it("takes blocks of NVFP4 by sixteens and of MXFP4 by halves", function()
-    -- A byte's low half has the codes 0 to 7 in turn. Its high half has the
-    -- same code plus 8, which is the negative value: bit 3 is the sign.
+    -- The low half of byte i is the code i, from 0 to 7. The high half is the
+    -- code i + 8, which is the negative value: bit 3 is the sign.
     local codes = ""
     for i = 0, 7 do codes = codes .. string.char(i | (i | 8) << 4) end
     local nv = "\x38\x40\x30\x01" .. codes:rep(4)

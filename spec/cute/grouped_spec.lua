@@ -136,10 +136,10 @@ describe("groups with extents of their own", function()
   end)
 end)
 
--- Launches a scheduler of groups that follow one another along N; only the
--- kernel computes the group of a tile. Returns for each tile {m, start of n}:
--- how often it was taken, its group, and how many of the group's columns
--- remain.
+-- Launches a scheduler of groups that follow one another along N. Only the
+-- kernel computes the group of a tile. Returns three values for each tile {m,
+-- start of n}: how often it was taken, its group, and how many of the group's
+-- columns remain.
 local function contiguous_run(sizes, clusters_m, tile, blocks)
   local ends, all = {0}, 0
   for i, n in ipairs(sizes) do

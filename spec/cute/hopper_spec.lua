@@ -1,6 +1,6 @@
 -- Tests cute.utils.hopper_helpers and the epilogue helpers of cute.utils. Their
--- names and layouts are compared with tables. A product that uses all of them
--- must equal the exact result.
+-- names and layouts must be those of tables in this file. A product that uses
+-- all of them must equal the exact result.
 local core = require "cute.core"
 local cute = require "cute"
 local kernels = require "spec.kernels"

@@ -1,5 +1,5 @@
 -- Compares the copies of an epilogue and the functions of a mixed-input GEMM
--- with those of the Python DSL 4.8.1 (nvidia-cutlass-dsl), which printed the
+-- with those of the Python DSL 4.8.1 (nvidia-cutlass-dsl). The DSL printed the
 -- texts below on a host without a GPU. Kernels run on the simulator.
 local cute = require "cute"
 local support = require "spec.support"
@@ -365,9 +365,9 @@ end)
 local COLUMNS, TILE_K = 64, 64
 
 -- Returns a kernel that converts A of i8 to bf16 and multiplies it by B with
--- tcgen05.mma; A, B and D are one tile. If S is given, the converted A is
--- multiplied by the scales S, which are K-major: each one belongs to 1 row and
--- 32 elements of K. major: the contiguous mode of A.
+-- tcgen05.mma. A, B and D are one tile. If the scales S are given, the
+-- converted A is first multiplied by them. S is K-major, and a scale belongs to
+-- 1 row and 32 elements of K. major: the contiguous mode of A.
 local function converted(major, rows)
   local source = utils.get_transform_a_source(major)
   local mma = cute.make_tiled_mma(tcgen05.MmaF16BF16Op("bf16", "f32",
@@ -393,7 +393,7 @@ local function converted(major, rows)
     local sums = pool:allocate_tensor(
       mma:make_fragment_C(mma:partition_shape_C {rows, COLUMNS}).layout,
       cute.f32)
-    local function fill(to, flat)   -- `to` has one more mode than `flat`, of
+    local function fill(to, flat)   -- `to` has one more mode than `flat`, with
                                     -- extent 1
       for first = 0, cute.size(flat) - 1, 128 do
         local i = tid + first

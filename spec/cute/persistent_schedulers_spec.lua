@@ -7,9 +7,9 @@ local support = require "spec.support"
 local pipeline, utils = cute.pipeline, cute.utils
 
 -- Launches a scheduler. Returns how often each tile was taken (count[tile]),
--- and the position of each tile in its cluster's sequence of tiles. If `traced`
--- is true, the extents are arguments of the kernel. If it is "argument", the
--- scheduler's parameter object is an argument.
+-- and the position of each tile in the sequence of tiles that its cluster took.
+-- If `traced` is true, the extents are arguments of the kernel. If it is
+-- "argument", the scheduler's parameter object is an argument.
 local function run(tiles, cluster, opts, most, traced)
   local host = utils.PersistentTileSchedulerParams(tiles, cluster, opts)
   local grid = host:get_grid_shape(most)
@@ -43,11 +43,11 @@ local function run(tiles, cluster, opts, most, traced)
   end
 end
 
--- Launches a StreamKTileScheduler, which divides the steps of all tiles into
--- one range per cluster. Returns four tables. steps[tile * k + i]: how many
--- clusters computed step i of the tile; ends[tile]: how many clusters finished
--- the tile; left[range]: 1 + the tile whose partial sums the range stored;
--- got[range]: 1 + the tile to which these partial sums were added.
+-- Launches a StreamKTileScheduler. It divides the steps of all tiles into
+-- ranges, one for each cluster. Returns four tables. steps[tile * k + i]: how
+-- many clusters computed step i of the tile; ends[tile]: how many clusters
+-- finished the tile; left[range]: 1 + the tile whose partial sums the range
+-- stored; got[range]: 1 + the tile to which these partial sums were added.
 local function stream(tiles, k, clusters, opts, traced)
   local m, n = tiles[1], tiles[2]
   local room = {steps = m * n * k, ends = m * n, left = clusters + 1,
@@ -264,8 +264,8 @@ describe("tile schedulers", function()
   end)
 
   -- Draws tiles from a counter. Returns how often producers took each tile, how
-  -- often consumers took each tile, the counter, and the report. With `broken`,
-  -- the pipeline expects one consumer warp fewer than there are.
+  -- often consumers took each tile, the counter, and the simulator's report.
+  -- With `broken`, the pipeline expects one consumer warp fewer than there are.
   local function draw(tiles, cluster, most, seed, broken)
     local host = utils.PersistentTileSchedulerParams(tiles, cluster)
     local m, n = tiles[1] + 3, tiles[2] + 3

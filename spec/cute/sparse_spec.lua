@@ -232,8 +232,8 @@ describe("a sparse product", function()
   end)
 end)
 
--- Returns how often a layout maps to each of the n positions. Fails unless it
--- is equally often for all.
+-- Returns how often a layout maps to each of the n positions. Fails unless this
+-- number is equal for all positions.
 local function times(layout, n, name)
   local hit = {}
   for i = 0, cute.size(layout) - 1 do
@@ -253,7 +253,7 @@ describe("atoms of sparse products", function()
         .. "float_e2m1_t,float,float_ue4m3_t,16>"}
     for i = 0, math.huge do
       local name = core.atom_name("mma", i)
-      -- The names of SM100 come next: thousands of atoms without a
+      -- The names that begin with SM100 come next: thousands of atoms without a
       -- layout.
       if name:find "^SM100" then break end
       if name:find "SPARSE.*64x8x" then list[#list + 1] = name end

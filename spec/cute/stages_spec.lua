@@ -1,7 +1,7 @@
 -- Tests cute.pipeline on mbarriers. Data pass through rings of stages between
 -- warps with different roles, and must arrive under any schedule. Also tests
--- warps that change roles, and the report for each omitted step. The specs of
--- copies test TMA.
+-- warps that change roles, and the report for each omitted step. TMA is tested
+-- in the specs of copies.
 local core = require "cute.core"
 local cute = require "cute"
 local arch = cute.arch
@@ -15,7 +15,7 @@ local TILES, STAGES, SEEDS = 7, 3, 6
 local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 
 -- Returns a kernel in which one warp writes tiles of 64 numbers, and two warps
--- sum the numbers; each of their threads reads elements that another thread
+-- sum them. Each thread of the two warps reads elements that another thread
 -- wrote. `by` says how a stage is filled, such as "cp.async". With "maker", the
 -- warp that initializes the mbarriers fills stages without waiting for the
 -- other warps. `flaw` names the step to omit. If `handles` is true, the kernel
@@ -203,8 +203,8 @@ describe("PipelineOrder", function()
 end)
 
 describe("PipelineProducer and PipelineConsumer", function()
-  -- One warp writes and one warp reads. In the second half, the kernel makes
-  -- new pipeline objects from the state of the first ones.
+  -- One warp writes and one warp reads. For the second half of the tiles, the
+  -- kernel makes new pipeline objects from the state of the first ones.
   it("continue from a given state", function()
     for seed = 1, SEEDS do
       local O = cute.zeros({32}, cute.i32)

@@ -10,9 +10,9 @@ local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
 local function value(m, n, l) return (m * 7 + n * 13 + l * 31) % 251 end
 
--- Stores the tiles of an M x N x L tensor. Two blocks compute the tiles in
--- turn. The MMA has c.n columns and c.groups warpgroups. The ring has c.stages
--- stages of c.epi columns each. The block has c.side more threads, which do
+-- Stores the tiles of an M x N x L tensor. Two blocks take the tiles in turn.
+-- The MMA has c.n columns and c.groups warpgroups. The ring has c.stages stages
+-- of c.epi columns each. The block has c.side additional threads, which do
 -- nothing. Returns the program.
 local function leave(c, device)
   local M, N, L = c.shape[1], c.shape[2], c.shape[3]

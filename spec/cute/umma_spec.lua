@@ -1,6 +1,6 @@
 -- Tests layouts and descriptors of tcgen05. Each element of a tile must have
--- one position in tensor memory. The addresses that a descriptor stands for
--- must be those of the layout that it describes.
+-- its own position in tensor memory. A descriptor must describe the addresses
+-- of its layout.
 local cute = require "cute"
 local core = require "cute.core"
 local descriptor = require "cute.nvgpu.sm100.descriptor"
@@ -57,8 +57,8 @@ describe("layouts of tensor memory", function()
   end)
 
   it("repeat scale factors in the window of each warp", function()
-    -- 128 rows of 8-bit scales with 4 blocks along K; the scales of a row's
-    -- blocks share one 32-bit column
+    -- 128 rows of 8-bit scales with 4 blocks along K. The 4 scales of a row
+    -- share one 32-bit column.
     local l = tmem.scale_factors({{128, {16, 4}}, 1, 2})
     for row = 0, 127 do
       for copy = 0, 3 do
@@ -72,8 +72,8 @@ describe("layouts of tensor memory", function()
         end
       end
     end
-    -- Steps along K fill the four bytes of a column before they use the next
-    -- one.
+    -- Scales of consecutive K steps fill the four bytes of a column before they
+    -- use the next column.
     l = tmem.scale_factors({{128, {32, 1}}, 1, 4})
     for k = 0, 3 do assert.equal(k, l {{{{0, 0}, 0}, {0, 0}}, 0, k}) end
   end)
@@ -105,7 +105,7 @@ describe("a copy of tensor memory", function()
           local at = first + own(i)
           assert.is_nil(seen[at], case[1])
           seen[at] = t
-          -- A warp reaches only its window of 32 lanes.
+          -- A warp can access only its own 32 lanes.
           assert.equal(t // 32, place(layout(at), 32) // 32, case[1])
         end
       end

@@ -1,5 +1,6 @@
 -- Tests cute.nvgpu.warpgroup: operations by name, canonical layouts, atom
--- fields that loops carry, registers in flight, and the error for each misuse.
+-- fields that loops carry, registers of pending MMAs, and the error for each
+-- misuse.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local warpgroup = cute.nvgpu.warpgroup

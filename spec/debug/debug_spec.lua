@@ -54,7 +54,7 @@ local function place(s) return {s.at.step, s.at.line, s.at.cta, s.at.warp} end
 
 describe("the debugger", function()
   it("steps back before the launch, which precedes no other launch", function()
-    -- It waits before it reads what the launch before wrote; `late` does not.
+    -- It waits before it reads the preceding launch's results; `late` does not.
     local k = cute.kernel("dependent", function(x, y)
       local i = cute.arch.thread_idx()
       cute.arch.griddepcontrol_wait()
@@ -332,7 +332,7 @@ describe("cutelua debug", function()
     return ok and 0 or code, text
   end
   local GEMM = "scripts/gemm3stage.lua --m 256 --n 256 --k 256"
-  local copy = 1  -- of the copy of B in the main loop
+  local copy = 1  -- index of the copy of B in the main loop
   for text in io.lines "scripts/gemm3stage.lua" do
     if text:find("tBgB(_, _, _, k_tile_next)", 1, true) then break end
     copy = copy + 1

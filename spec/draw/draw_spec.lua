@@ -17,7 +17,7 @@ function read.text(x, opts)
   local panels, names, now = {}, nil, nil
   local text = cute.draw(x, opts)
   for line in text:gmatch "[^\n]+" do
-    if line:find "^    +[%d ]+ $" then  -- columns
+    if line:find "^    +[%d ]+ $" then  -- the line of column numbers
       local again = now and not line:find "^ +0 "
       names = {}
       for name in line:gmatch "%d+" do names[#names + 1] = name end
@@ -205,8 +205,9 @@ describe("a picture of a layout", function()
 end)
 
 describe("a picture of threads and values", function()
-  -- Returns for each element its thread and the index of its value there.
-  -- part(t) is thread t's partition of a tensor of coordinates.
+  -- Returns, for each element, the thread that holds it and the index of its
+  -- value in that thread. part(t) is thread t's partition of a tensor of
+  -- coordinates.
   local function holders(threads, rows, columns, part)
     local want = {}
     for t = 0, threads - 1 do
@@ -334,8 +335,8 @@ describe("a picture of threads and values", function()
       for t = 1, 16 do table.move({t, i - 1}, 1, 2, #want + 1, want) end
       assert.same(want, p.more[i])
     end
-    -- A swizzled layout is no sum of offsets of its row and its column, so
-    -- every cell is evaluated.
+    -- An offset of a swizzled layout is no sum of a row's offset and a column's
+    -- offset, so every cell is evaluated.
     local sw = L "Sw<1,0,1> o 0 o (2,2):(2,1)"
     p = pictures.picture(sw, {tile = {4, 1}}).panels[1]
     assert.same({"T0 V0", "T0 V1", "T1 V1", "T1 V0"}, p.label)

@@ -55,7 +55,7 @@ describe("golden text of", function()
 end)
 
 ---------------------------------------------------------------------------
--- Names, lines, helpers
+-- Names, line numbers, helper functions
 ---------------------------------------------------------------------------
 
 local ints = cute.zeros({64}, cute.i32)
@@ -301,8 +301,7 @@ describe("emitted text", function()
                 copies(16))
     assert.equal("cp_async_ca16<512, -512>(s_addr + i3 * 2u, a + i2);",
                  copies(-16)[2])
-    assert.equal(  -- The offset in bytes does not fit in the instruction's 32
-                   -- bits.
+    assert.equal(  -- the offset in bytes exceeds the 32 bits of the instruction
       "cp_async_ca16<512>(s_addr + i3 * 2u, a + i2 + 17179869184);",
       copies(1 << 30)[2])
     assert.equal("cp_async_ca16<512, 512>(s_addr + (i0 >> 1), a + (i0 >> 1));",

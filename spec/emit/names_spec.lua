@@ -98,7 +98,8 @@ describe("words of the compiler as names of", function()
     local from = (", from '%s' on"):format(list[1])
 
     it("locals compile" .. from, function()
-      -- The body needs CUDA C names of the emitter, too, such as `sqrtf`.
+      -- The body also uses operations for which the emitter writes names of
+      -- CUDA C, such as `sqrtf`.
       local body = {"local the_index = cute.arch.thread_idx()"}
       for i, word in ipairs(list) do
         body[#body + 1] = ("local %s = the_x[the_index + %d]"):format(word, i)

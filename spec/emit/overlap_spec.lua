@@ -52,7 +52,8 @@ describe("arguments that overlap", function()
     assert.is_truthy(source(x, y):find("float *__restrict__ y", 1, true))
     assert.is_nil(source(x, x):find("restrict", 1, true))
     assert.is_truthy(source(x, x):find("const float *x,", 1, true))
-    -- The trace with overlapping arguments does not change the other text.
+    -- The trace with overlapping arguments does not change the text for
+    -- separate arguments.
     assert.is_truthy(source(x, y):find("__restrict__ x", 1, true))
   end)
 

@@ -1,6 +1,7 @@
 -- Builds and runs each program of examples/ without a GPU. Bundles run on a
--- driver that executes one kernel, libcutelua and Python on the simulator,
--- images in folders. spec/library/library_spec.lua runs examples/library.
+-- fake driver that executes one kernel, libcutelua and Python on the simulator,
+-- and container images in folders. spec/library/library_spec.lua runs
+-- examples/library.
 local fake = require "spec.gpu.fake"
 local image = require "spec.examples.image"
 local made = require "spec.bundle.made"
@@ -139,7 +140,8 @@ describe("the images of examples/container #noasan", function()
     if why then return pending(why) end
     local stage = make "Dockerfile.cuda"
     nvrtcs.remove()
-    -- The image gets its driver from the host, as with a container runtime.
+    -- The container image gets the driver from the host, as with a container
+    -- runtime.
     fake.build "-DFAKE_CLUSTERS"
     must {"cp", fake.folder .. "/libcuda.so.1", stage.root .. "/lib64"}
     fake.remove()

@@ -379,7 +379,8 @@ describe("the error of a script", function()
 end)
 
 describe("likely edits", function()
-  -- Returns the set of the texts that likely edits at the line make of a text.
+  -- Returns the set of texts that result from a text by the likely edits of a
+  -- line.
   local function outcomes(kind, text, line)
     source.add("@few", text)
     local set = {}

@@ -17,8 +17,7 @@ local golden = {
              "spec.golden.umma", "spec.golden.blackwell"},
   -- Field with the op's name, for files whose lines have no field `op`.
   op_field = {},
-  -- set of files; for these, the table counts lines by the first word of their
-  -- op
+  -- files for which the table counts lines by the first word of their op
   families = {},
   shown = 5,  -- number of failing lines that are printed in full
 }
@@ -229,9 +228,9 @@ local function print_table(rows, out)
   end
 end
 
--- Folders of the data: {variable, default}. A folder is the one that the
--- environment variable names; otherwise it is the default, or with `beside`,
--- the folder of that name next to the first folder.
+-- Folders of the data: {variable, default}. The environment variable names a
+-- folder. If it is not set, the folder is the default or, with `beside`, the
+-- folder of this name next to the first folder.
 local FOLDERS = {{"CUTELUA_GOLDEN_DIR", "../shared/golden"},
                  {"CUTELUA_GOLDEN_APPROX_DIR", beside = "golden-approx"},
                  {"CUTELUA_GOLDEN_HOPPER_DIR", beside = "golden-hopper"},

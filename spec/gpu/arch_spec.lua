@@ -241,7 +241,7 @@ rows("lanes: shuffles and reductions", "u32", "u32", 13, function(a, b)
   for _, kind in ipairs {"idx", "up", "down", "bfly"} do
     for _, clamp in ipairs {31, 0, 0x1807} do
       local w = arch.shuffle_sync_op(wide, (b & 31), nil, clamp, kind)
-      -- A lane whose source is outside of its segment keeps its own value.
+      -- A lane whose source lane is outside its segment keeps its own value.
       r[#r + 1] = (w >> 32):to(cute.u32) ~ w:to(cute.u32) << 1
     end
   end

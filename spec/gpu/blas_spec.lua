@@ -19,8 +19,8 @@ local function build()
   end
 end
 
--- Returns the library calls of a product of (32,64) and (48,64), as the fake
--- libraries print them. `fields` are options of the product.
+-- Returns the calls that a product of (32,64) and (48,64) makes of the library,
+-- as the fake libraries print them. `fields` are options of the product.
 local function asked(how, types, fields, algos)
   local a, b, d = types:match "(%w+) (%w+) (%w+)"
   local out, err = support.run_lua({"-e", ([[

@@ -6,11 +6,11 @@
 //   FAKE_LOG  a file that receives a line for each compilation
 //   FAKE_PID  if set, the lines end in the process's number
 //   FAKE_MS   milliseconds that a compilation takes
-// A source that contains CRASH ends the process by a signal, one that contains
-// BAD is rejected, one that contains CHATTY makes it write half a line to
-// standard error, one that contains BIG becomes a CUBIN of a MiB. While a source
-// that contains CTRL-C is compiled, the process gets SIGINT and then ignores
-// SIGINT for a moment, as NVRTC does in a process's first compilation.
+// A source that contains CRASH ends the process by a signal. One that contains
+// BAD is rejected. One that contains CHATTY makes it write half a line to
+// standard error. One that contains BIG becomes a CUBIN of a MiB. While a
+// source that contains CTRL-C is compiled, the process gets SIGINT and then
+// ignores SIGINT for a moment, as NVRTC does in a process's first compilation.
 #define _XOPEN_SOURCE 700
 #include <fcntl.h>
 #include <signal.h>

@@ -83,10 +83,10 @@ for _, form in ipairs {{"static layouts"}, {"dynamic layouts", dynamic = true},
   end)
 end
 
--- Two products sum to 2^-149, the smallest f32: 23 * 89 * 2^-160, and 2^-160. A
--- tensor core that aligns products to an exponent of at least -133, as that of
--- a B200 does for bf16 and tf32, drops the second product, so that the sum is
--- 0. The golden words of an H200 do not show whether it does.
+-- Two products sum to 2^-149, the smallest f32: 23 * 89 * 2^-160, and 2^-160.
+-- Some tensor cores, such as a B200's for bf16 and tf32, align products to an
+-- exponent of at least -133. They drop the second product, so that the sum is
+-- 0. The golden data do not show what an H200 does.
 local function tiny(device, dtype, mma, k)
   local gemm = require "kernels.gemm_sm80" {mma = mma, tile = {64, 64, 32},
                                             permutation = {32, 32, k}}

@@ -74,8 +74,8 @@ describe("a GPU #gpu", function()
     if (i < n) y[i] = a * x[i] + (float)shift;
   }]]
 
-  -- With a GPU driver, NVRTC has a cache of its own. A compilation that this
-  -- cache answers has no log of registers and spills.
+  -- With a GPU driver, NVRTC has a cache of its own. If this cache has the
+  -- result, there is no log of registers and spills.
   it("reports registers and spills of every compilation", function()
     for _ = 1, 2 do
       local out = assert(jit.compile(axpy, {arch = arch, name = "axpy",

@@ -15,8 +15,9 @@ local built = {}
 -- library, whose name contains the version.
 ---@param folder string created with its parents
 ---@param version string
----@param archs? string targets that it knows
----@param told? string the version that the companion's name tells
+---@param archs? string the targets that the library knows
+---@param told? string the version in the names of both libraries, if it
+-- differs
 ---@return string path
 function nvrtcs.make(folder, version, archs, told)
   archs = archs or "75,80,86,89,90,100,120"

@@ -103,8 +103,8 @@ end
 -- ---- path by path ----
 
 -- Parses the text of a state. For each fragment, the text has the number of
--- groups committed since its MMA ("-" if no MMA is pending), and "s" if the
--- fragment was used since the last fence.
+-- groups committed since its MMA, or "-" if no MMA is pending. "s" means that
+-- the fragment was used since the last fence.
 local function parse(state)
   local list = {}
   for age, stale in state:gmatch "([%-%d])(.)" do

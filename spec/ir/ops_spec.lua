@@ -12,7 +12,8 @@ local FILES = {"bind/patchlib.c", "decode/decode.c", "emit/emit.c",
   "watch/undefined.c"}
 local EFFECTS = {"KNOWN", "PURE", "OBJECT", "VAR", "REGS", "MEMORY", "MEET",
   "ORDER", "ASK", "ACT", "OPEN", "TURN", "CLOSE", "LEAVE"}
--- In a row, ASYNC names the agent that completes the operation (rows.h).
+-- In a row of ops.h, ASYNC names the agent, the hardware unit that completes
+-- the operation (rows.h).
 for agent in support.read "core/ir/rows.h":gmatch "AG%((%u+), \"" do
   EFFECTS[#EFFECTS + 1] = ("ASYNC(%s)"):format(agent)
 end
@@ -42,7 +43,8 @@ local function messages(folder, file)
 end
 
 -- Adds an invented scalar operation, and one invented operation for each
--- effect. Returns, for each of them, the files whose switch lacks it.
+-- effect. Returns, for each invented operation, the files whose switch lacks
+-- it.
 local function lacking()
   local rows, out = "", {MADE_SCALAR = {}}
   for _, effect in ipairs(EFFECTS) do

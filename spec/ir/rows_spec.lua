@@ -1,6 +1,7 @@
--- Tests the tables of memory spaces, agents and actors. If one of them gets a
--- made-up row, each file that must handle the row must fail to compile, and all
--- other files must still compile.
+-- Tests the tables of memory spaces, of agents (hardware units such as TMA) and
+-- of actors (entries of vector clocks). If a table gets a made-up row, each
+-- file that must handle the row must fail to compile, and all other files must
+-- still compile.
 local support = require "spec.support"
 
 local BUILD = os.getenv "CUTE_BUILD" or "build"

@@ -13,7 +13,8 @@ describe("the code of a Lua function", function()
     end
     local dump = string.dump(f, true)
     local right
-    -- Tries each offset of the dump: at one, the code LOADI LOADI MOVE RETURN0.
+    -- Tries the code at each offset of the dump. One of them has the code LOADI
+    -- LOADI MOVE RETURN0.
     for at = 1, #dump - 16 do
       right = right or core.vm_trial(f, dump:sub(at, at + 15))
     end

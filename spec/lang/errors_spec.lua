@@ -1,7 +1,7 @@
 -- Tests docs/errors.md: every wrong example must raise its kind of error, and
--- every corrected one must run. spec/faults/faults_spec.lua runs the examples
--- in Lua, which are scripts, as cute.lang.kinds lists them. Shell commands
--- run here.
+-- every corrected one must run. Examples in Lua are scripts that
+-- cute.lang.kinds lists; spec/faults/faults_spec.lua runs them. Examples that
+-- are shell commands run here.
 local cute = require "cute"
 local faults = require "spec.faults"
 local kinds = require "cute.lang.kinds"

@@ -1,6 +1,6 @@
--- Tests the names that the workshop (cutelua) adds to the language. They must
--- be loaded on first use. Without the workshop, their use must raise an error
--- that says that it is absent.
+-- Tests the names that cutelua, the tools around the language, adds to the
+-- language. They must be loaded on first use. Without cutelua's modules, their
+-- use must raise an error that says that these are absent.
 local support = require "spec.support"
 
 local START = [[
@@ -11,7 +11,7 @@ local START = [[
 ]]
 
 -- Runs code in a separate process. With `absent`, require finds no module of
--- the workshop.
+-- cutelua.
 local function run(code, absent)
   local hidden = absent and [[
     for i, find in ipairs(package.searchers) do

@@ -34,8 +34,8 @@ local function facts_of_kinds()
 end
 
 local MEMORY = {space = "shared", name = "s", ptx = false, raw = false}
--- Values of fields of reports, by kind of fault, that another program part than
--- the simulator's report sets, or that are not numbers.
+-- Values of a report's fields, by kind of fault: those that do not come from
+-- the simulator's report, and those that are no numbers.
 local OTHERS = {["out-of-bounds"] = {count = 32, extent = {8, -1}},
   ["async-in-flight"] = {late = MEMORY, agent = "bulk copy"},
   ["uninitialised"] = {late = MEMORY}, ["barrier-mismatch"] = {threads = 64},

@@ -1,7 +1,7 @@
 -- Tests random loops and branches over objects. The same Lua function runs as a
 -- kernel on the simulator, where changes made in loop bodies become carried
--- variables, and on the host with plain numbers and Lua's loops. Both must give
--- the same results.
+-- variables. It also runs on the host with plain numbers and Lua's loops. Both
+-- must give the same results.
 local cute = require "cute"
 local random = require "spec.random"
 local support = require "spec.support"

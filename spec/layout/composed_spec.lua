@@ -269,8 +269,8 @@ describe("a composed layout", function()
         end
       end
       for i = 0, cute.size(l) - 1 do
-        -- The rightmost layout is compact, and so are the others at its
-        -- offsets. Thus an inverse exists.
+        -- The rightmost layout is compact, and the other layouts are compact on
+        -- its offsets. Therefore an inverse exists.
         local x = f(i)
         local c = try(cute.get_1d_coord, l, x)
         if c and l(c) == x then return true end

@@ -43,7 +43,7 @@ describe("a note tells of a sum of i32 that wraps", function()
 
   it("before it becomes a float", function()
     expect(text, sum(square, to_float), ONE, filled(26755, cute.i16), zeros())
-    -- the same note if the sum passes through shuffles or shared memory
+    -- The note is the same if the sum passes through shuffles or shared memory.
     expect(text, sum(square, function(s)
       return arch.shuffle_sync_bfly(s, 1):to(cute.f32)
     end), ONE, filled(26755, cute.i16), zeros())
@@ -90,7 +90,8 @@ describe("a note tells of a quotient of an integer sum", function()
           zeros(cute.i32))
     quiet(sum(same, function(s) return s:to(cute.f32) / 4 end), ONE,
           filled(7, cute.i16), zeros())
-    -- no notes: indices, as of the pairs of rotary embeddings; single elements
+    -- No notes: indices, such as those of the pairs of rotary embeddings, and
+    -- single elements.
     quiet(function(x, y)
       local lane = arch.lane_idx()
       y[lane] = (lane // 2):to(cute.f32) + (x[lane] // 4):to(cute.f32)

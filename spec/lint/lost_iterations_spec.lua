@@ -1,5 +1,6 @@
--- Tests notes on loops of which only the last iteration has an effect, and on
--- lines that load several values of which only the last ones are used.
+-- Tests notes on loops of which only the last iteration has an effect. Also
+-- tests notes on lines that load several values of which only the last ones are
+-- used.
 local cute = require "cute"
 local support = require "spec.support"
 local arch = cute.arch
@@ -49,7 +50,7 @@ describe("a note tells of a loop of which the last iteration counts", function()
     -- no note: some iterations keep the previous value
     assert.same(NONE, sum(function(s, v) return cute.where(v:gt(2), v, s) end))
     assert.same(NONE, sum(function(s, v) return cute.max(s, v) end))
-    -- no loads
+    -- no note: the loop loads nothing
     assert.same(NONE, sum(function(_, _, i) return i:to(cute.f32) end))
   end)
 
@@ -132,7 +133,7 @@ describe("a note tells of a loop of which the last iteration counts", function()
       end
       y[t] = s + now
     end))
-    -- once
+    -- no note: the loop has a single iteration
     assert.same(NONE, said(function(x, y, t)
       local s = 0.0
       for i in cute.range(1) do s = x[i * 32 + t] end

@@ -808,7 +808,7 @@ it("a note tells of launches that add the same sums to an output", function()
     .. "what the launch at notes_spec.lua:%1 added before", list[1])
   assert.same({}, said(function(_, y) y:fill(0) end))
   assert.same({}, said(function(x) x:fill(2) end))
-  -- a counter
+  -- no note: the launches count with an atomic
   assert.same({}, said(nothing, function(x, y)
     cute.when(x[arch.thread_idx()]:gt(0), function()
       arch.atomic_add(y.iterator, 1.0)
@@ -1197,7 +1197,7 @@ it("a note tells of tiles that are copied last and never read", function()
     .. "the last copy to them; the first is element "
   assert.matches(text .. "128", said(1, 7)[1], 1, true)  -- one iteration fewer
   assert.matches(text .. "0", said(0, 8)[1], 1, true)    -- tile 0 is read twice
-  assert.same({}, said(1, 7, 0))                         -- zeros
+  assert.same({}, said(1, 7, 0))                         -- loads only zeros
 end)
 
 it("a note tells of a part of a shared tensor that is filled, not read",

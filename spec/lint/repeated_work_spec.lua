@@ -101,7 +101,8 @@ describe("a note tells of a loop whose tiles overlap", function()
   end)
 
   it("but not of windows, of which each sum has its own", function()
-    -- no notes: a moving sum, a correlation, a convolution with moving weights
+    -- no notes: a moving sum, a correlation, and a convolution with moving
+    -- weights
     local launch = {grid = 1, block = 128}
     quiet(function(x, y)
       local tid, s = arch.thread_idx(), 0.0

@@ -45,7 +45,8 @@ describe("a note tells of a scan", function()
            zeros(N))
     expect(text, scan(function(t, d) return t:ge(d + 1) end), ONE, normal(N),
            zeros(N))
-    -- the same in a loop on the GPU, where the distance is a variable
+    -- Like scan(), but as a loop of the kernel, in which the distance is a
+    -- variable.
     local function loop(may)
       return function(x, y)
         local t = arch.thread_idx()

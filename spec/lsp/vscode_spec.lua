@@ -21,7 +21,8 @@ describe("the extension of VS Code", function()
       assert.truthy(code:find(("registerCommand(\"%s\""):format(one.command), 1,
                               true))
     end
-    -- It may only require modules of Node, of VS Code, and of its own folder.
+    -- The extension may only require modules of Node, of VS Code, and of its
+    -- own folder.
     for name in (code .. support.read(FOLDER .. "client.js")):gmatch
       'require%("([^"]+)"%)' do
       assert.truthy(name == "vscode" or name:find "^node:"

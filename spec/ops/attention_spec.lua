@@ -42,8 +42,8 @@ local function with(o, more)
   return all
 end
 
--- Returns a copy of t that is a slice of a larger tensor: the tensor has one
--- more mode at position `at`, and the slice is at index 1 of it.
+-- Returns a copy of t that is a slice of a larger tensor. The larger tensor has
+-- one more mode, at position `at`, and the slice has index 1 in this mode.
 local function view_of(t, at)
   local shape, u = {}, {}
   for i = 1, cute.rank(t) do

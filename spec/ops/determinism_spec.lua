@@ -54,7 +54,7 @@ local function rows_of(D, vector)
 end
 
 ---------------------------------------------------------------------------
--- Orders
+-- Orders of additions
 ---------------------------------------------------------------------------
 
 -- Each problem has the types of its operands, M, N, K, the options of ops.gemm,
@@ -129,7 +129,7 @@ describe("orders of sums #long", function()
 end)
 
 ---------------------------------------------------------------------------
--- Rows
+-- Rows in other batches
 ---------------------------------------------------------------------------
 
 local M = 110
@@ -297,7 +297,7 @@ local function check_rows(c, index, device)
 end
 
 ---------------------------------------------------------------------------
--- Again
+-- Repeated calls
 ---------------------------------------------------------------------------
 
 local function three()
@@ -477,7 +477,7 @@ describe("batch_invariant", function()
 end)
 
 ---------------------------------------------------------------------------
--- cuBLAS
+-- cuBLAS's order
 ---------------------------------------------------------------------------
 
 -- Returns the FNV-1a hash of a buffer's bytes, 8 at a time.

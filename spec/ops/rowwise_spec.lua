@@ -495,7 +495,7 @@ describe("ops.sample", function()
                 {top_k = 5, top_p = 0.7})
     frequencies(scaled(function(_, p) return p ^ 2 end), 6,
                 {top_k = 5, temperature = 0.5})
-    -- Only the seed's value matters, not whether it is a number or a tensor.
+    -- Whether the seed is a number or a tensor makes no difference.
     local again = ops.sample(X, cute.full({1}, 1, cute.i64), SIM)
     local other, equal = ops.sample(X, 7, SIM), 0
     for i = 0, ROWS - 1 do

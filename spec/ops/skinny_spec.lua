@@ -23,8 +23,8 @@ end
 
 local function same(_, _, _, sum) return sum end
 
--- Returns the product that a kernel with configuration `o` computes on the
--- simulated `device`. S is the tensor of B's scale factors.
+-- Returns the result of a kernel with configuration `o` on the simulated
+-- `device`. S is the tensor of B's scale factors.
 local function product(o, A, B, D, device, make, S)
   local m, l = A.shape[1], cute.rank(A) > 2 and A.shape[3] or 1
   local made = (make or gemm_skinny)(o)

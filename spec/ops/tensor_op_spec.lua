@@ -294,8 +294,8 @@ end
 local OPS = {"sum", "max", "argmax", "norm", "min", "argmin", "amax", "mean",
              "prod", "rms"}
 
--- A Fold reduces the elements of one position of the result in plain Lua. It
--- also computes the tolerance of sums.
+-- A Fold is an object that reduces, in plain Lua, the elements that belong to
+-- one element of the result. It also computes the tolerance of sums.
 local Fold = {}
 Fold.__index = Fold
 
@@ -463,7 +463,7 @@ describe("calls", function()
       0x78400000000001, (1 << 53) - 1, -1, math.maxinteger}, cute.i64)
     local U = cute.recast_tensor(cute.tensor({0xff7fffffffffffff,
       0x2e5fffffffffff, 1 << 62, -1}, cute.i64), cute.u64)
-    local function codes(t) -- as bf16
+    local function codes(t) -- codes as bf16
       local Y = cute.recast_tensor(cute.ops.convert(t, "bf16", SIM), cute.u16)
       local list = {}
       for i = 0, cute.size(Y) - 1 do list[i + 1] = Y(i) end

@@ -427,7 +427,7 @@ describe("the page of a kernel in a browser", function()
       local f = found[i].value
       assert.same({}, found[i].errors)
       if i > 1 or has_ptx then assert.same(panes, f.shown) end
-      -- The view begins at the line that waits longest, whose number is
+      -- The view begins at the line with the longest wait. The line's number is
       -- visible.
       assert.same({hottest}, f.begins)
       assert.same({true, true}, {f.inView, f.over})

@@ -8,7 +8,7 @@ local support = require "spec.support"
 local cards = require "cutelua.profile.cards"
 
 local H200 = cards.card "h200"
--- registers per thread; as they are given, the estimate needs no compiler
+-- registers per thread; because they are given, the estimate needs no compiler
 local REGISTERS = 64
 
 local function zeros(n, dtype) return cute.zeros({n}, dtype or cute.f32) end
@@ -350,8 +350,8 @@ describe("an estimate for Blackwell", function()
 
   it("waits at commits until the MMAs before them have ended", function()
     local one, four = product("bf16", 128), product("bf16", 512)
-    -- K has 2 or 8 steps. The 6 additional steps of a tile take each block 256
-    -- cycles each.
+    -- K has 2 or 8 steps. Each of the 6 additional steps of a tile takes a
+    -- block 256 cycles.
     local least = 6 * 128 * 128 * 64 / 4096
     assert.is_true(four.cycles - one.cycles > least)
     assert.is_true(four.cycles - one.cycles < 8 * least)

@@ -79,7 +79,7 @@ describe("preflight", function()
     o.cluster = 16
     local wide = clusters():preflight("sm_90a", o)
     assert.is_true(wide.ok)
-    assert.is_nil(by(wide, "cluster").ok)  -- nil: depends on the GPU
+    assert.is_nil(by(wide, "cluster").ok)  -- nil: the answer depends on the GPU
   end)
 
   it("agrees with rejected launches, on all targets", function()

@@ -78,8 +78,8 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
         local before, after = compare(function() return copied(name, i) end, 1)
         assert.is_true(before > 1000)
         assert.equal(0, after)
-        -- The script's own kernel without a swizzle must have as many
-        -- conflicts.
+        -- The script's own kernel without a swizzle must have as many conflicts
+        -- as our kernel without its swizzle.
         local r = copied(name, i, true)
         assert.equal(before, r:total "conflicts")
         local list = r:find_swizzle "sA"
@@ -105,8 +105,9 @@ describe("find_swizzle repairs the scripts' kernels without their swizzles:",
 end)
 
 -- Computes, independently of cute, the number of passes of accesses of `width`
--- bytes that are not merged. A group of lanes needs as many passes as the most
--- distinct words that it accesses in one bank.
+-- bytes that are not merged. In each bank, a group of lanes accesses a number
+-- of different words. The group needs as many passes as the largest of these
+-- numbers.
 local function by_hand(layout, at, count, threads, width, bytes)
   local total = 0
   for step = 0, count - 1 do

@@ -198,7 +198,7 @@ describe("cli.write_file", function()
     assert.is_nil(ok)
     assert.truthy(why:find("No space left on device", 1, true))
     local f <close> = io.open("/dev/full", "rb")
-    -- /dev/full is still a device, which a regular file did not replace
+    -- /dev/full is still a device: no regular file replaced it
     assert.equal("\0", f:read(1))
   end)
 end)

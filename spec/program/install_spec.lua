@@ -31,7 +31,8 @@ describe("the man page", function()
   end)
 end)
 
--- Completion is for bash; sh is dash here, which has none.
+-- The completion is for bash; sh is dash on this machine, which has no
+-- completion.
 describe("completion", function()
   local dir
   setup(function()

@@ -234,8 +234,8 @@ describe("a script", function()
     assert.equal("cutelua: note: SCRIPT:4: kernel add was called and never "
       .. "launched: write add(...):launch {grid = g, block = b}\n", (said(
         "for _ = 1, 3 do\n  cute.kernel('add', function(x) end)(t)\nend\n")))
-    -- Also if the script ends because the results are wrong, but not after
-    -- another error, which may come before the launch.
+    -- The note also appears if the script ends because the results are wrong.
+    -- It does not appear after another error, which may come before the launch.
     for stop, noted in pairs {["cute.testing.assert_close(t, t + 1)"] = true,
                               ["error 'no data'"] = false} do
       err, code = said("cute.kernel('add', function(x) end)(t)\n" .. stop)

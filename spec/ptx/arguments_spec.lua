@@ -161,8 +161,8 @@ describe("a pointer of PTX", function()
       atom.global.add.u32 r1, [d0+2], 1;]]))
   end)
 
-  -- Unless the simulator checks such an offset, the address overflows, which
-  -- the sanitizer reports.
+  -- If the simulator does not check such an offset, the address overflows,
+  -- which the sanitizer reports.
   it("is reported where its offset is huge", function()
     for _, op in ipairs {"ld.global.u32 r0, [d0+9223372036854775807];",
         "st.global.u64 [d0-9223372036854775807], d0;",

@@ -202,8 +202,8 @@ describe("a tensor map of the CuTe DSL", function()
                   "mov.b32 %%r7, 1;\n  mov.b32 %%r11, 2;")
     keep("factors", text "cute_dsl_factors_clean.mlir", ptx)
     local k, out = cute.dsl(folder), cute.zeros({34}, cute.f32)
-    -- 96 rows and 130 columns: 3 and 3 blocks of 128 factors
-    -- The IR's integers have no sign.
+    -- 96 rows and 130 columns: 3 by 3 blocks of 128 factors. The IR's integers
+    -- have no sign.
     local bytes = cute.zeros({3 * 3 * 128}, cute.u8)
     for i = 0, 3 * 3 * 128 - 1 do bytes[i] = (i * 5 + i // 128) % 120 end
     for seed = 1, 2 do

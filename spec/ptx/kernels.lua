@@ -719,7 +719,7 @@ local function flat(t)
   return cute.make_tensor(t.iterator, cute.make_layout(cute.size(t)))
 end
 
--- Device functions for mbarriers; each inline asm has one or more lines.
+-- Device functions for mbarriers; each inline asm has one line or several.
 local MBARRIER = [[
   static __device__ void init(unsigned b, int n) {
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" :: "r"(b), "r"(n));

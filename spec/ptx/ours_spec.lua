@@ -34,7 +34,8 @@ local TRACED = {["misaligned/example"] = true,
   ["misaligned/recast_pointer"] = true, ["tensor-memory/no_wait_load"] = true}
 
 -- Scripts for which the direct run and the run through PTX find different
--- faults. The value is the fault found through PTX, and why.
+-- faults. The value is the fault that is found through PTX, and the reason for
+-- the difference.
 local OTHER = {
   ["misaligned/report"] = {"misaligned:21", "CUDA C has no assumption, whose "
     .. "violation the direct path finds first"},
@@ -49,9 +50,9 @@ local OTHER = {
 -- that it does not contain; same, true if it equals the PTX of the repaired
 -- script.
 local ABSENT = {
-  -- Overflow of an i32 is undefined in C++, and a fault in cutelua. In PTX
-  -- it wraps: the same instruction adds i32 and u32. The next spec checks
-  -- that.
+  -- Overflow of an i32 is undefined in C++, and a fault in cutelua. In PTX it
+  -- wraps: the same instruction adds i32 and u32. A test below checks that both
+  -- types give the same PTX.
   ["index-overflow/report"] = {has = "mad%.lo%.s32"},
   -- NVRTC assumes that n + 1 > n is true, and removes the comparison.
   ["signed-overflow/report"] = {lacks = "setp"},
@@ -145,7 +146,8 @@ describe("our planted faults through PTX", function()
     local name = f.path:match "spec/faults/(.*)%.lua$"
     local known, proof = OTHER[name], ABSENT[name]
     local long = i % 8 == 0 and "" or " #long"
-    -- This spec compares checks, which print no notes on mistakes.
+    -- This spec compares checks. Checks print no notes on likely mistakes, so
+    -- scripts whose report is such a note are skipped.
     local host = HOST[name:match "^[^/]*"] or name:find(NIBBLES)
       or f.run == "notes"
     if proof then

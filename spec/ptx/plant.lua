@@ -159,7 +159,7 @@ local function split(text)
   return lines
 end
 
--- Returns the first fault of a verdict or an error: its kind, its lines, and
+-- Returns the first fault of a verdict or of an error: its kind, its lines, and
 -- its text.
 local function first(ok, v)
   if ok and not v.fault then return v.verdict, {}, tostring(v) end
@@ -187,8 +187,8 @@ function plant.run(name, change)
   return {kind = kind, lines = found, text = text, at = at, source = lines}
 end
 
---- Reports whether a finding names the right line: the changed one, or one that
--- matches the pattern `want`.
+--- Reports whether a finding names the right line. This is the changed line, or
+-- a line that matches the pattern `want`.
 ---@param r table of plant.run
 ---@param want string patterns, separated by blanks; "here": the changed line
 ---@return boolean

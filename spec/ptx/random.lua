@@ -5,7 +5,7 @@
 --
 --     build/cutelua spec/ptx/random.lua 2000 [first seed [level]]
 --
--- `level` is the driver's optimisation level (default 0). At level 0, the card
+-- `level` is the driver's optimisation level (default 0). At level 0, the GPU
 -- executes the instructions of the text. At higher levels, ptxas changes bits
 -- of NaNs, and replaces an rcp.approx.ftz of an rcp.approx.ftz by the operand.
 local random = {}
@@ -107,8 +107,8 @@ local function atomic(text, at)
   local op = text:match "red%.global%.(%l+)"
   if not op then return text end
   local kinds = {["add"] = "u32", ["min"] = "s32", ["max"] = "u32"}
-  -- Each operation gets its own word of memory, because only operations of one
-  -- kind commute.
+  -- Each operation gets its own word of memory, because different operations on
+  -- one word do not commute.
   return (text:gsub("b32 %[", (kinds[op] or "b32") .. " ["):gsub("SLOT",
     tostring(4 * at[op])))
 end
@@ -235,9 +235,9 @@ random.HEAD = head():gsub("WORDS", tostring(random.WORDS * 4))
 
 --- Runs a program; returns the words of out and sums as a list.
 ---@param text string
----@param seed integer of the input
+---@param seed integer selects the input
 ---@param options table of the launch, besides grid and block
----@param level? integer of the driver's optimisations
+---@param level? integer the driver's optimisation level
 ---@return integer[]
 function random.run(text, seed, options, level)
   local cute = require "cute"

@@ -11,8 +11,8 @@ local through = require "spec.ptx.through"
 
 local roundtrip = {}
 
--- Most schedules of a launch that a check runs. Most launches have at most 10
--- different schedules; the others have thousands.
+-- The maximum number of schedules of a launch that a check runs. Most launches
+-- have at most 10 different schedules; the others have thousands.
 local ORDERS = 30
 
 ---------------------------------------------------------------------------
@@ -57,9 +57,9 @@ local function traffic(report, program)
   return sums
 end
 
--- Kinds of accesses whose argument may differ between the two runs if a kernel
--- builds tensor maps in memory: the direct run assigns such an access to the
--- argument whose map was copied.
+-- Kinds of accesses that the two runs may assign to different arguments if a
+-- kernel builds tensor maps in memory. The direct run assigns such an access to
+-- the argument whose map was copied.
 local BY_MAPS = {["st.global"] = true, ["tma.load"] = true,
                  ["tma.store"] = true}
 
@@ -119,8 +119,8 @@ end
 ---@field verdicts? string[] direct and through PTX
 
 -- Clears the addresses in encoded tensor maps in memory, because they differ
--- between the runs. In the direct run they are numbers of tensors, through PTX
--- addresses of the host.
+-- between the runs. In the direct run they are numbers of tensors; in the run
+-- through PTX, they are addresses of the host.
 local function clear_addresses(args)
   for _, v in ipairs(args) do
     local b = v[1]

@@ -31,7 +31,8 @@ for _, name in ipairs {"script copy_async", "script gemm3stage",
     "sparse product of bf16 in registers"} do
   SHORT[name] = 1  -- only the first architecture
 end
--- Only sm_90a, the second architecture, where the kernel builds tensor maps.
+-- Runs only with sm_90a, the second architecture, for which the kernel builds
+-- tensor maps.
 SHORT["ops.grouped_gemm of a list"] = 2
 
 local function scripts()

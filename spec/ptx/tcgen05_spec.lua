@@ -163,7 +163,7 @@ local KINDS = {
     .. ".f32.e4m3.e4m3.f32.ue8m0", 1},
   {"mma.sync.aligned.kind::mxf4.block_scale.scale_vec::2X.m16n8k64.row.col"
     .. ".f32.e2m1.e2m1.f32.ue8m0", 2},
-  -- the modifiers in another order, and another name of mxf4
+  -- Here the modifiers have another order, and mxf4 has another name.
   {"mma.sync.aligned.m16n8k64.row.col.kind::mxf4nvf4.block_scale.scale_vec::2X"
     .. ".f32.e2m1.e2m1.f32.ue8m0", 2},
   {"mma.sync.aligned.kind::mxf4nvf4.block_scale.scale_vec::4X.m16n8k64.row.col"

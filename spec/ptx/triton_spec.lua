@@ -49,8 +49,8 @@ local META = {name = "turn", num_warps = 4, num_ctas = 1, shared = 16,
   profile_scratch_size = 0, profile_scratch_align = 1, tensordesc_meta = {},
   triton_version = "3.9.0"}
 
--- A kernel that copies the box at column `at` of the map to `out`, then the
--- extents and the first stride. There is no fence after mbarrier.init.
+-- A kernel that copies the box at column `at` of the map to `out`, followed by
+-- the extents and the first stride. There is no fence after mbarrier.init.
 local MAP = [[
 .version 8.6
 .target sm_90a

@@ -417,12 +417,12 @@ describe("attention_bwd_sm90's options", function()
                        causal = causal}).options.tile
     end
     -- A GPU runs 132 blocks at once. 208 blocks of 80 keys and 256 blocks of 64
-    -- keys both take two rounds.
+    -- keys both take two waves.
     assert.same({64, 64}, tile(1024, 16))
     assert.same({64, 80}, tile(1024, 16, true))
-    -- 13 rounds of blocks, instead of 16 with the other tile
+    -- 13 waves of blocks, instead of 16 with the other tile
     assert.same({64, 80}, tile(4096, 32))
-    -- 4 rounds of blocks with either of the tiles
+    -- 4 waves of blocks with either of the tiles
     assert.same({64, 64}, tile(32768, 1))
     local any = backward {head = 256, deterministic = false}
     assert.is_true(any.options.tasks)

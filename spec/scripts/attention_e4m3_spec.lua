@@ -1,9 +1,9 @@
 -- Tests attention of e4m3 by wgmma on the simulator, and ops.attention with
 -- scales. Plain Lua computes the expected results in f64. The kernel rounds the
--- exponentials of the scores to e4m3, with a relative error of up to 2^-4, so O
--- may differ by 3.5 % in the norm. If each row sees a single key, or weights
--- all keys equally, the results are exact. The simulator must detect the
--- removal of a wait, a fence or a barrier.
+-- exponentials of the scores to e4m3, with a relative error of up to 2^-4.
+-- Therefore O may differ by 3.5 % in the norm. If each row sees a single key,
+-- or weights all keys equally, the results are exact. The simulator must detect
+-- the removal of a wait, a fence or a barrier.
 local attention = require "kernels.attention_sm90"
 local compiled = require "spec.kernels".compiled
 local cute = require "cute"

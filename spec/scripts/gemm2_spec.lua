@@ -116,8 +116,8 @@ describe("gemm_splitk", function()
   end)
 
   -- The list does not contain the barrier before the counter. The simulator
-  -- cannot detect its removal, because it does not track which accesses a
-  -- release covers.
+  -- cannot detect its removal, because it does not track which threads'
+  -- accesses a release covers.
   for _, f in ipairs {
     {'sem = "acq_rel"', 1, 'sem = "relaxed"'},
     {'sem = "acq_rel"', 1, 'sem = "release"'},

@@ -58,7 +58,7 @@ local function launch(gemm, grid, ...)
   gemm.kernel(...):launch {grid = grid, block = gemm.block, device = DEVICE}
 end
 
--- Checks that C(i, j) == f(i, j) for all i, j.
+-- Checks that C(i, j) is f(i, j) for all i, j.
 local function check(C, f)
   for i = 0, cute.size(C, 0) - 1 do
     for j = 0, cute.size(C, 1) - 1 do

@@ -123,7 +123,7 @@ describe("lessons of the library", function()
     local text = support.read "spec/bench/rivals.py"
     for _, l in ipairs(LESSONS) do
       local entry = ('@entry("scripts/%s.lua"'):format(l[1])
-      -- rivals.py runs on one GPU, so it has no scripts that need another
+      -- rivals.py runs on one GPU, so it omits scripts that need another
       -- target.
       assert.truthy(spec_of(l[1]).arch or text:find(entry, 1, true), l[1])
     end

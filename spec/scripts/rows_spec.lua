@@ -198,8 +198,7 @@ describe("kernels along rows", function()
   it("layernorm stays accurate for large means", function()
     local function fill(b)
       for i = 0, #b - 1 do b[i] = 10000 + i * 7919 % 101 / 50 end
-      b[0] = -30000  -- thread 0 reads this element first; it is far from the
-                     -- mean
+      b[0] = -30000  -- thread 0 reads this outlier first
       return b
     end
     for _, way in ipairs {{}, {threads = 64, values = 4}, {threads = 32},

@@ -90,8 +90,9 @@ describe("memory at addresses", function()
 
   it("is so on a GPU #gpu", function() check_matrices "gpu" end)
 
-  -- Two kernels make the same random accesses to three tensors. One accesses
-  -- three parts of one tensor; the other reads the addresses of three tensors.
+  -- Two kernels make the same random accesses to three tensors. One kernel
+  -- accesses three parts of one tensor. The other kernel reads the addresses of
+  -- three tensors.
   for seed = 1, support.skipped(1, 2) and 4 or 12 do
     it("gives what names give, at random: seed " .. seed, function()
       local g = setmetatable({state = seed * 7919 + 12345}, random.Gen)

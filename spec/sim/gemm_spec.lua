@@ -127,7 +127,7 @@ describe("gemm3stage", function()
     end)
   end
 
-  -- Kernels with these faults have ordered accesses, but use the wrong
+  -- With these faults, all accesses are ordered, but the kernel uses the wrong
   -- data.
   for _, f in ipairs {
     {"the prologue loads tile 0 twice", "tAgA(_, _, _, stage)", 1,

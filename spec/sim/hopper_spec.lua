@@ -1,5 +1,5 @@
 -- Tests a GEMM made of Hopper's components in the simulator. Blocks of a
--- cluster load half of B for each other by TMA, one warp issues the loads, and
+-- cluster load half of B for each other by TMA. One warp issues the loads, and
 -- two warpgroups multiply by wgmma, with mbarriers between them. The complete
 -- kernel must have no reports at any size and schedule. If a component is
 -- missing or wrong, the report must name its lines.
@@ -17,7 +17,7 @@ local LOAD, MULTICAST = cpasync.CopyBulkTensorTileG2SOp(),
 local mma = cute.make_tiled_mma(warpgroup.MmaF16BF16Op(cute.bf16, cute.f32,
   {64, BN, 16}, warpgroup.OperandSource.SMEM), {2, 1, 1})
 
-local at = support.recorder()  -- lines
+local at = support.recorder()  -- records line numbers
 local function line() return debug.getinfo(2, "l").currentline end
 
 -- Makes stages that have an mbarrier "full" and an mbarrier "empty" each. `o`

@@ -77,7 +77,7 @@ describe("the digits that the referee and its workers exchange", function()
         bytes[3 * i + j] = string.char(x)
       end
     end
-    for n = 765, 768 do  -- n bytes: with and without a byte after the last pair
+    for n = 765, 768 do  -- n bytes, with and without a byte after the last pair
       local text = table.concat(bytes, "", 1, n)
       assert.equal(table.concat(digits, "", 1, n), hex.encode(text))
       assert.equal(text, hex.decode(hex.encode(text)))

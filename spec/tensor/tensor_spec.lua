@@ -386,19 +386,22 @@ describe("copies of traced tensors", function()
     assert.same({[64] = 3}, widths(cute.f32, L {6}, L {6}))
     assert.same({[32] = 5}, widths(cute.f32, L {5}, L {5}))
     assert.same({[128] = 2}, widths(cute.f64, L {4}, L {4}))
-    -- Both sides have the same order, row-major or nested: 128-bit vectors.
+    -- Both sides have the same order, row-major or nested, so vectors have 128
+    -- bits.
     assert.same({[128] = 4}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {8, 1})))
     assert.same({[128] = 4}, widths(cute.bf16, L({4, {2, 4}}, {8, {4, 1}}),
       L({4, {2, 4}}, {8, {4, 1}})))
-    -- The sides order their elements differently: single elements.
+    -- The sides order their elements differently, so single elements are
+    -- copied.
     assert.same({[16] = 32}, widths(cute.bf16, L({4, 8}, {8, 1}),
       L({4, 8}, {1, 4})))
-    -- Pairs of elements are contiguous, as in an MMA's accumulators: 32-bit
-    -- vectors.
+    -- Pairs of elements are contiguous, as in an MMA's accumulators, so vectors
+    -- have 32 bits.
     assert.same({[32] = 8}, widths(cute.bf16, L({{2, 2}, 4}, {{1, 64}, 8}),
       L({{2, 2}, 4}, {{1, 2}, 4})))
-    -- An odd row pitch misaligns every second row: single elements.
+    -- An odd row pitch misaligns every second row, so single elements are
+    -- copied.
     assert.same({[16] = 16}, widths(cute.bf16, L({8, 2}, {1, 9}),
       L {8, 2}))
   end)

@@ -303,7 +303,8 @@ describe("cutelua tune", function()
     function()
       local o = operands.of("u8 u8 u8 tn row 16 16 512", nil, "host")
       local memory, byte = core.param_memory, nil
-      -- a fake of GPU memory, which only records the byte that memset writes
+      -- Replaces GPU memory by a fake that only records the byte that memset
+      -- writes.
       core.param_memory = function()
         return {memset = function(_, x) byte = x end}
       end

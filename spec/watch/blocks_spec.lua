@@ -88,7 +88,7 @@ describe("blocks that share memory without order", function()
     assert.equal(("block-race %d %d a"):format(at[1], at[1]), text)
   end)
 
-  -- These stores are formally a race. But the memory has the same contents
+  -- These stores are formally a race. However, the memory has the same contents
   -- after each order of the stores, and with each mix of their bytes.
   it("not stores of one value", function()
     clean(3, 32, function(a) a[arch.thread_idx()] = 7 end, zeros(32))

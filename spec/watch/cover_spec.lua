@@ -30,7 +30,8 @@ end
 local function zeros(...) return cute.zeros({...}, cute.f32) end
 local function ones(...) return cute.ones({...}, cute.f32) end
 
--- Returns the notes of C = A B^T, in tiles of 32 x 32 x 16, with mistake `how`.
+-- Returns the notes of C = A B^T, computed in tiles of 32 x 32 x 16 with
+-- mistake `how`.
 local function gemm(M, N, K, grid, how)
   return notes(run(grid, 32, function(mA, mB, mC)
     local t, m, n = arch.thread_idx(), arch.block_idx()
@@ -372,7 +373,7 @@ describe("a note tells of an output", function()
     end
     assert.same(text, above(64))
     assert.same({}, above(64, true))
-    assert.same({}, above(1))  -- a flag
+    assert.same({}, above(1))  -- no note: a flag
   end)
 end)
 
@@ -753,7 +754,7 @@ local function listed(text, noun, extent)
 end
 
 describe("a note tells that one coordinate of a mode is accessed", function()
-  -- y[b] = x[b] + z[b] for matrices x[b]; `how` is the mistake.
+  -- Computes y[b] = x[b] + z[b] for matrices x[b]. `how` is the mistake.
   local function batches(grid, how)
     return notes(run(grid, 32, function(x, z, y)
       local t, m, _, b = arch.thread_idx(), arch.block_idx()

@@ -234,7 +234,7 @@ local COPIES = {
     local from = g2r:get_slice(t):partition_S(tile)
     cute.copy(g2r, from, cute.make_fragment_like(from))
   end,
-  function(tile, t)  -- back
+  function(tile, t)  -- Copies registers to the tile.
     local to = g2r:get_slice(t):partition_D(tile)
     local r = cute.make_fragment_like(to)
     r:fill(1.0)
@@ -595,7 +595,7 @@ describe("products of 32 bits", function()
       cute.when(n:lt(100), function() x[at] = 0.0 end)
       x[t] = 0.0
     end).ok)
-    assert.is_true(run(65537, function(x, n, t)  -- a hash
+    assert.is_true(run(65537, function(x, n, t)  -- no report: a hash
       x[(t * n * n) & 1023] = (n * n):to(cute.f32)
     end).ok)
   end)

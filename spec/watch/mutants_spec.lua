@@ -1,8 +1,9 @@
--- Tests faults in the text of scripts and kernels, of every class that is
--- checked: a barrier, wait, commit, fence or memory order that is omitted or
--- too weak, a bound that is one too large, an omitted copy, an ignored
--- predicate. The simulator or the tracer must report each fault before the
--- result is compared. The lists also have faults that only give wrong results.
+-- Tests faults in the text of scripts and kernels. The faults are of every
+-- class that is checked: a barrier, wait, commit, fence or memory order that is
+-- omitted or too weak, a bound that is one too large, an omitted copy, an
+-- ignored predicate. The simulator or the tracer must report each fault before
+-- the result is compared. The lists also have faults that only give wrong
+-- results.
 local mutants = require "spec.mutants"
 
 -- Tests a list of at least `least` faults. At most one in 50 may give only

@@ -1,9 +1,10 @@
--- Tests how the simulator records accesses to shared memory, in pages. A page
--- consists of granules of 1 to 16 bytes, which become narrower when a narrow
--- access occurs. Random PTX with accesses of 1 to 16 bytes runs in the second
--- cluster of a grid. Before that, the first cluster stores to every byte, so
--- that all pages have the narrowest granules, or to some bytes, or to none.
--- Reports, counters and results must be equal in the three cases.
+-- Tests how the simulator records accesses to shared memory. It keeps records
+-- for pages. A page consists of granules of 1 to 16 bytes, which become
+-- narrower when a narrow access occurs. Random PTX with accesses of 1 to 16
+-- bytes runs in the second cluster of a grid. Before that, the first cluster
+-- stores to every byte, so that all pages have the narrowest granules, or to
+-- some bytes, or to none. Reports, counters and results must be equal in the
+-- three cases.
 local cute = require "cute"
 local support = require "spec.support"
 local Gen = require "spec.random".Gen

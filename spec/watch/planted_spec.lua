@@ -15,7 +15,7 @@ local Agent, Group = pipeline.Agent, pipeline.CooperativeGroup
 local told = planted.told
 
 local SIZE, SEEDS = {260, 136, 264}, 2
--- text in the line of the kernel that starts a copy
+-- text of the kernel's line that starts a copy
 local COPY = "cute.copy(X.atom, from[i]"
 
 describe("a GEMM of Hopper's parts in which #long", function()
@@ -101,7 +101,7 @@ local mma = cute.make_tiled_mma("SM80_16x8x16_F32BF16BF16F32_TN", {2, 2, 1},
 local ldsm = cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16)
 local s2r_A, s2r_B = cute.make_tiled_copy_A(ldsm, mma),
   cute.make_tiled_copy_B(ldsm, mma)
-local at = support.recorder()  -- lines
+local at = support.recorder()  -- records line numbers
 local function line() return debug.getinfo(2, "l").currentline end
 
 -- Returns the parts of a block's TMA load of an operand, which `ctas` blocks

@@ -472,7 +472,7 @@ describe("accesses with an order, of two blocks", function()
 end)
 
 ---------------------------------------------------------------------------
--- Accesses hidden by a later, or an earlier, one of the same thread
+-- Accesses that a later, or an earlier, access of the same thread hides
 ---------------------------------------------------------------------------
 
 local GPU = {sem = "relaxed", scope = "gpu"}

@@ -213,7 +213,7 @@ describe("a ring of mbarriers", function()
   it("that shares an object with another ring", function()
     local one = {"(cute.i64, STAGES)", "(cute.i64, 2 * STAGES)"}
     local half = {"arch.alloc_smem(cute.i64, STAGES)", "full + STAGES"}
-    -- the same line initializes the mbarriers of both rings
+    -- One line initializes the mbarriers of both rings.
     local line = {"--@full\n      ", ""}
     local count = {"full + i, 32)", "full + i, 64)"}
     for _, changes in ipairs {{one, half, count}, {one, half, line, count}} do

@@ -1,4 +1,4 @@
--- Tests reports of outputs that a kernel leaves partly unwritten: they must
+-- Tests reports of outputs that a kernel leaves partly unwritten. A report must
 -- have a coordinate and a count. There must be no report if the memory already
 -- has a value, if only part of the memory is passed, or if the kernel allows
 -- it.

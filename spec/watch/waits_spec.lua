@@ -1,7 +1,7 @@
--- Tests reports of waits for groups that do not make a read safe, and the
--- advice in these reports. Cases: no barrier follows the wait; the wait leaves
--- the group pending; the waiting threads started no copy; the wait covers only
--- a store's reads.
+-- Tests reports of waits for groups of asynchronous operations that do not make
+-- a read safe, and the advice in these reports. Cases: no barrier follows the
+-- wait; the wait leaves the group pending; the waiting threads started no copy;
+-- the wait covers only a store's reads.
 local cute = require "cute"
 local support = require "spec.support"
 

@@ -3,7 +3,8 @@
 local dkjson = require "dkjson"
 local support = require "spec.support"
 
--- Returns the value of a JavaScript expression, in which `s` is the shelf.
+-- Returns the value of a JavaScript expression, in which `s` is the module
+-- web/shelf.js.
 local function js(expression, before)
   local out, err, code = support.exec {"node", "-e", ([[
     globalThis.SHELF = {scripts: [{path: "scripts/scan.lua",

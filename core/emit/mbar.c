@@ -14,7 +14,7 @@ struct MbarCall {
   Op op;
   unsigned flags;
   // many: the operation has a number of arrivals other than 1. far: the
-  // operation has the rank of another CTA.
+  // operation takes the rank of a CTA in the cluster.
   bool many, far;
   bool token;      // whether a token, not a parity, names the phase
   // whether this target needs several instructions for the operation

@@ -293,7 +293,7 @@ static bool is_loop(const Ins *i) {
 }
 
 // If C's `break` does not suffice for BREAKIF r, records which region it
-// leaves. `break` leaves only the innermost loop.
+// leaves. C's `break` leaves only the innermost region that is not an IF.
 static void note_leave(Flow *f, Ref r, const Ref *open, size_t n) {
   size_t left = (size_t)ir_get(f->fn, r)->imm;
   for (size_t k = 1; k < left; k++)

@@ -148,7 +148,8 @@ static Leaf *add_extent(Walk *w, Dim d, uint32_t symbol, DType type) {
   return leaf;
 }
 
-// Adds leaves for the dynamic extents of l, then for its dynamic strides.
+// Adds leaves (values that each launch passes) for the dynamic extents of l,
+// then for its dynamic strides.
 static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
   if (!m) return;
   Dim leaf[TENSOR_MAX_MARKS];
@@ -247,8 +248,8 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
-// In a cached call, appends a word for the device of the leaf's memory. A
-// launch needs no such word, because all its memory is on one device.
+// In a cached call, appends a word for the device of an argument's memory (leaf
+// l). A launch needs no such word, because all its memory is on one device.
 static void put_place(Walk *w, const Leaf *l) {
   if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
 }
@@ -647,7 +648,8 @@ void argkey_add(Walk *w, int idx) {
 
 void argkey_value(Walk *w, int idx) { walk(w, idx); }
 
-// Returns the position of a leaf's first element, in bits from address 0.
+// Returns the position in memory of the first element of argument l, in bits
+// from address 0.
 static uint64_t start_of(const Leaf *l) {
   uint64_t base = l->host ? (uint64_t)(uintptr_t)l->host->p
                   : l->dev ? l->dev->ptr : 0;
@@ -655,9 +657,9 @@ static uint64_t start_of(const Leaf *l) {
                     * (uint64_t)dtype_bits(l->type);
 }
 
-// Leaves whose memory overlaps form a group. Appends the distance of each leaf
-// from the first leaf of its group. In calls with equal keys, the arguments
-// then overlap in the same way.
+// Arguments (leaves) whose memory overlaps form a group. Appends the distance
+// of each leaf from the first leaf of its group. In calls with equal keys, the
+// arguments then overlap in the same way.
 static void put_distances(Walk *w, const int *group) {
   for (size_t i = 0; i < w->nleaf; i++) {
     size_t first = 0;
@@ -732,14 +734,14 @@ const char *argkey_path(const Walk *w) {
 
 // ---- memory ----
 
-// The bits [from, to) of host or GPU memory that a leaf may access.
+// The bits [from, to) of host or GPU memory that an argument (leaf) may access.
 typedef struct Span {
   uint64_t from, to;
   size_t leaf;
 } Span;
 
-// Computes the memory that a leaf may access. Returns false if there is none:
-// for a number, an empty tensor, or a closed tensor.
+// Computes the memory that an argument (leaf) may access. Returns false if
+// there is none: for a number, an empty tensor, or a closed tensor.
 static bool span_of(const Leaf *l, Span *s) {
   if (!l->pointer) return false;
   // A symbolic tensor has no memory. Its span is the address of the tensor
@@ -757,9 +759,9 @@ static bool span_of(const Leaf *l, Span *s) {
   return true;
 }
 
-// Writes the group number of each span's leaf to group[]. Leaves whose spans
-// overlap, directly or through other spans, get the same number, from 1 on.
-// Returns the largest number.
+// Groups the arguments (leaves) whose memory spans overlap, directly or through
+// other spans. Sets group[] of each such leaf to the number of its group, from
+// 1 on. Returns the largest number.
 static int group_spans(const Span *s, size_t n, int *group) {
   int groups = 0;
   for (size_t i = 0; i < n; i++)

@@ -648,8 +648,8 @@ void face_nofield(lua_State *L, int methods, const char *fields) {
   no_field(L, what, methods, fields);
 }
 
-// Implements __index of the metatable of a metatable: raises an error for a
-// method that the type lacks.
+// Runs if the metatable of a type lacks a method: raises an error that names
+// the method.
 static int no_method(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, 1);

@@ -241,9 +241,9 @@ static void given_numbers(Fit *f, const ArgLayout *v, Dim *shape, Dim *stride) {
   }
 }
 
-// Adds a leaf with the value d of a dynamic extent or stride. Returns false if
-// the value is unknown, less than `least`, not a multiple of `div`, or too
-// large for the type.
+// Adds the value d of a dynamic extent or stride to the values that the launch
+// passes. Returns false if it is unknown, less than `least`, not a multiple of
+// `div`, or too large for the type.
 static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   int64_t v = d.w;
   if (!dim_static(d) || v % div || v < least ||

@@ -1,6 +1,6 @@
-// Declarations that the bindings of the GPU share (gpuhandle.c), and functions
-// of gpulib.c (streams, events, kernels), devlib.c (memory, devices of
-// tensors), blaslib.c, graphlib.c and recordlib.c for other files.
+// Declarations that the bindings of the GPU share. They belong to gpuhandle.c,
+// gpulib.c (streams, events, kernels), devlib.c (memory, devices of tensors),
+// blaslib.c, graphlib.c, recordlib.c and dlpacklib.c.
 #ifndef CUTE_GPULIB_H
 #define CUTE_GPULIB_H
 

@@ -238,9 +238,9 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
              dtype_name(p.type), ir_space_word(space), tensor_show(cx, &x));
 }
 
-// If p is an mbarrier in another block's shared memory, changes p to the
-// mbarrier at the same offset in this block, and returns the rank of the other
-// block. Otherwise returns 0.
+// If p is an mbarrier in another block's shared memory, replaces it by the
+// mbarrier at the same offset in this block. Returns the rank of the other
+// block, else 0.
 static Ref take_peer(Ctx *cx, Place *p) {
   Fn *fn = ir_fn(cx);
   const Ins *i = ir_get(fn, p->mem);

@@ -181,8 +181,9 @@ static int l_unchanged(lua_State *L) {
 
 // ---- the kernel's arguments ----
 
-// Returns the script's name for a leaf, such as "cfg.scale[3]", as an index
-// into Fn.text. In CUDA C, the name becomes cfg_scale_3.
+// Returns the script's name for a number among the arguments, such as
+// "cfg.scale[3]", as an index into Fn.text. In CUDA C, the name becomes
+// cfg_scale_3.
 static uint32_t leaf_name(const Walk *w, const char *more, int leaf) {
   lua_State *L = w->L;
   Buf b = {0};

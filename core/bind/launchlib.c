@@ -314,7 +314,7 @@ static bool plain_options(lua_State *L, int idx, Plain *p) {
 
 // ---- launching ----
 
-// Returns the kernel parameter for a leaf in GPU memory: the address, or a
+// Returns the kernel parameter for an argument in GPU memory: the address, or a
 // tensor map.
 static void *pack_memory(Ctx *cx, const Leaf *leaf) {
   uint64_t at = leaf->dev->ptr + (uint64_t)argkey_memory(cx, leaf).offset;
@@ -324,8 +324,9 @@ static void *pack_memory(Ctx *cx, const Leaf *leaf) {
   return w;
 }
 
-// Launches `l` with the parameters for n leaves. Returns false if some memory
-// is not on the GPU of the launch, or is read-only.
+// Launches `l` with parameters for n leaves, the values of its arguments.
+// Returns false if some memory is not on the GPU of the launch, or is
+// read-only.
 static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
   uint64_t *value = NEW(cx, uint64_t, n + 1);

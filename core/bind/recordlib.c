@@ -137,9 +137,9 @@ static int l_replaying(lua_State *L) {
   return 0;
 }
 
-// Adds the size of the memory that the buffer on top uses to *bytes, unless the
-// owner of this memory is already in the table at stack index 2. Adds the owner
-// to the table.
+// Adds the size of the memory that the buffer on top uses to *bytes, and the
+// owner of this memory to the table at stack index 2. Does nothing if the table
+// already has the owner.
 static void add_bytes(lua_State *L, size_t *bytes) {
   buflib_push_owner(L, -1);
   lua_pushvalue(L, -1);

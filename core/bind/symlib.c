@@ -28,7 +28,7 @@ static int l_constexpr(lua_State *L) {
   return 1;
 }
 
-// Implements the field constexpr.value.
+// Implements c.value: returns the argument of constexpr(x).
 static int constexpr_index(lua_State *L) {
   face_check(L, 1, MT_CONSTEXPR, "constexpr");
   if (strcmp(face_checkstr(L, 2), "value") != 0)

@@ -37,7 +37,7 @@ Value *trace_push(lua_State *L, Ctx *cx, Ref r);
 // number does.
 void trace_push_choice(lua_State *L, Ctx *cx, Ref r, int a, int b);
 bool trace_is_choice(lua_State *L, int idx);
-// returns NULL if there is no traced scalar
+// returns the traced scalar at idx, or NULL
 Value *trace_value(lua_State *L, int idx);
 // Raises an error if v cannot be used: it belongs to another kernel, it is
 // undefined, or its instruction was removed.

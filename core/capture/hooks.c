@@ -448,8 +448,8 @@ static const char *symbol_of(const char *name, int version) {
   return name;
 }
 
-// Replaces a function that cuGetProcAddress found by its hook. Bit 1 of `flags`
-// requests the variant that uses the per-thread default stream.
+// If cuGetProcAddress found a function that has a hook, sets *p to the hook.
+// Bit 1 of `flags` requests the variant for the per-thread default stream.
 static void replace(const char *name, void **p, int version,
                     unsigned long long flags) {
   char variant[128];

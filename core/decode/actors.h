@@ -36,8 +36,8 @@ typedef enum SimActor {
 } SimActor;
 CONSECUTIVE(3, ACTOR_TCMMA, ACTOR_TCST);
 
-// The numbers of the actors of a cluster: actors of kind k have the numbers
-// first[k] to first[k + 1] - 1.
+// The numbers of the actors of a cluster. An actor's number is its index in a
+// vector clock. Actors of kind k have the numbers first[k] to first[k + 1] - 1.
 typedef struct SimActors { int first[ACTOR_COUNT + 1]; } SimActors;
 
 // Returns the number of the first actor of a kind.

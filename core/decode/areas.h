@@ -14,7 +14,7 @@ struct SimArea {
   // Address on the simulated device. In this address space, each area follows
   // the previous one.
   uint64_t start;
-  int shift;               // log2 of the bytes of a granule
+  int shift;               // log2 of the size of a granule in bytes
   bool written;            // whether the kernel writes this memory
   // whether the memory contains tensor maps that copies use
   bool maps;

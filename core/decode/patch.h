@@ -85,7 +85,7 @@ const struct Launch *patch_launch(Ctx *cx, const struct Launch *l);
 // mask of all lanes. `x` has SimIns.x for each patch.
 uint32_t patch_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
                       const void *const *x, struct SimIns *out);
-// Applies the patches of instruction d to its decoded form d.
+// Changes d, a decoded instruction, as the patches of its IR instruction state.
 void patch_apply(const struct Launch *l, uint32_t full, const void *const *x,
                  struct SimIns *d);
 

@@ -25,8 +25,8 @@ static Ref root(const Tokens *t, Ref r) {
   return r;
 }
 
-// Records that values a and b belong to one token. Returns true if they
-// belonged to different tokens.
+// Merges the tokens (sets of values) of a and b. Returns true if they were
+// different.
 static bool unite(Tokens *t, Ref a, Ref b) {
   if (!t->of[a]) t->of[a] = a;
   Ref x = root(t, a), y = root(t, b);
@@ -61,8 +61,8 @@ static bool follow(Tokens *t) {
   return news;
 }
 
-// Adds the waits in the branch at r to the token of its condition, if the
-// branch does nothing but wait. Otherwise marks the token as bad.
+// If the branch at r does nothing but wait, adds its waits to the token (set of
+// values) of its condition. Otherwise marks this token as bad.
 static void take_waits(Tokens *t, Ref r) {
   Ref token = ir_get(t->fn, r)->a[0];
   for (int depth = 1; depth > 0;) {

@@ -293,7 +293,7 @@ static Prec prefix(Emit *e, const Ins *i, const char *op) {
 }
 
 // Writes a shift by any amount. A shift by the width or more is undefined in C,
-// but defined in PTX, so a helper is called unless the amount is known to be
+// but not in PTX. Therefore calls a helper, unless the amount is known to be
 // smaller.
 static Prec shift(Emit *e, const Ins *i) {
   DType t = (DType)i->type;

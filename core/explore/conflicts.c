@@ -45,7 +45,8 @@ typedef struct Mbar {
 typedef struct Place { uint64_t key; uint32_t first; } Place;
 typedef struct Touch {
   SimCause by;
-  uint32_t next;  // the next older access to the same granule; 0: none
+  // the next older access to the same granule of memory; 0: none
+  uint32_t next;
   int how;
   uint64_t was;            // contents of the granule before the step
 } Touch;
@@ -77,7 +78,7 @@ struct SimCauses {
   uint32_t lanes;
   Place *place;
   uint32_t nplace, maxplace;
-  Touch *touch;            // accesses to granules; index 0 is unused
+  Touch *touch;            // accesses to granules of memory; index 0 is unused
   uint32_t ntouch, maxtouch;
   SimPair *pair;
   uint32_t npair, maxpair;

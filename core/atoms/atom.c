@@ -1,5 +1,5 @@
-// Expands name patterns of atoms (inside.h) to rows, one for each name. Finds a
-// row by name, id or PTX text.
+// Expands name patterns of atoms (inside.h) to rows of the atom table, one for
+// each name. Finds a row by name, id or PTX text.
 #include "atoms/inside.h"
 
 #include <stdatomic.h>
@@ -13,29 +13,29 @@ enum { CHOICES = 8, NAME = 160, IDS = 1 << 18, FAMILIES = 1024 };
 
 // ---- name patterns ----
 
-// One name of a pattern with n choices. For choice i, which[i] is the index of
-// the chosen alternative, of[i] is the number of alternatives, and text[i] is
-// the chosen text.
+// One name that a pattern with n choices describes. For choice i, text[i] is
+// the chosen alternative, which[i] is its index, and of[i] is the number of
+// alternatives.
 typedef struct Pick {
   int n;
   int which[CHOICES], of[CHOICES];
   char text[CHOICES][64];
-  // letter of a choice: 'N' for {N=...}, 'T' for {T}, 0 for {a|b}. value: the
+  // letter: 'N' for a choice {N=...}, 'T' for {T}, 0 for {a|b}. value: the
   // chosen number, or the number of bits of the chosen type.
   char letter[CHOICES];
   long value[CHOICES];
 } Pick;
 
-// The types that {T} may stand for.
+// The element types that {T} stands for.
 static const char TYPE_NAMES[] =
   "uint8_t|int8_t|uint16_t|int16_t|half_t|bfloat16_t|uint32_t|int32_t|int|"
   "float|tfloat32_t|uint64_t|int64_t|double|uint128_t|float_e4m3_t|"
   "float_e5m2_t|uint4_t|int4_t|uint256_t";
 
-// One choice "{...}" of a pattern.
+// A choice "{...}" in a pattern.
 typedef struct Choice {
   char letter;
-  const char *body, *end;  // end: the '}'
+  const char *body, *end;  // `end` points to the '}'
   long lo, hi, step;  // range {N=lo..hi+step}; step is 0 for other choices
 } Choice;
 
@@ -97,7 +97,7 @@ static void pick_set(Pick *k, int at, const Choice *c, int i, const char *s,
 }
 
 // Reports whether the name s matches the pattern p. Stores the alternatives
-// that s uses in k, from index `at` on.
+// that s contains in k, from choice number `at` on.
 static bool match(const char *p, const char *s, Pick *k, int at) {
   for (; *p && *p != '{'; p++, s++)
     if (*p != *s) return false;
@@ -140,8 +140,8 @@ static int pick_index(const Pick *k) {
   return i;
 }
 
-// Writes name number `index` of a pattern to `out`. Stores the alternatives
-// that the name uses in *k.
+// Writes name number `index` of a pattern to `out`, and the alternatives that
+// it contains to *k.
 static void expand(const char *p, int index, char out[NAME], Pick *k) {
   int rest = pattern_count(p);
   size_t n = 0;
@@ -266,7 +266,8 @@ static const char *keep_filled(Block *b, const char *s, const Pick *k) {
   return s ? keep(b, text) : NULL;
 }
 
-// Returns the PTX text of a row whose shape, flags and types are set.
+// Returns the PTX text of a row: template s with the row's shape, flags and
+// types.
 static const char *row_ptx(Block *b, const char *s,
                            const struct TypeName *const t[4]) {
   static const char order[] = "DABC";
@@ -293,7 +294,7 @@ static const char *row_ptx(Block *b, const char *s,
 }
 
 // Sets the kind and number of the registers of operand i (0 to 3: D A B C).
-// all: the operand's number of bits in each thread.
+// `all` is the number of bits of the operand in each thread.
 static void row_regs(AtomMma *r, int i, DType t, int all) {
   bool desc = r->kind == MK_WGMMA &&
               (i == 2 || (i == 1 && r->flags & AMF_SMEM_A));
@@ -306,8 +307,8 @@ static void row_regs(AtomMma *r, int i, DType t, int all) {
 
 // Sets mn_major of A and B from the name of a wgmma. For example,
 // "..._SS<K,MN>" makes B MN-major. The default is K-major. The name of a sparse
-// MMA also selects the lanes that supply metadata: "..._SS<K,K,One>",
-// "..._SS_TN<One>".
+// MMA also selects the lanes that supply the metadata, as in "..._SS<K,K,One>"
+// or "..._SS_TN<One>".
 static void row_majors(AtomMma *r) {
   const char *s = strchr(r->name, '<');
   if (r->kind == MK_TCGEN05) {
@@ -324,8 +325,8 @@ static void row_majors(AtomMma *r) {
   r->selector = strstr(s, "One>") != NULL;
 }
 
-// Appends the operands for scales and metadata. Unless they are in tensor
-// memory, each is one 32-bit register.
+// Appends the operands for scale factors and metadata. Each is one 32-bit
+// register, except in tensor memory.
 static void row_extras(AtomMma *r) {
   r->nop = 4;
   if (r->flags & AMF_SCALE) r->nop += 2;
@@ -352,7 +353,8 @@ static int layout_size(const char *s) {
   return n;
 }
 
-// Reads the element types of D, A, B and C from a text as in AtomMmaFam.types.
+// Reads the element types of D, A, B and C from a text in the form of
+// AtomMmaFam.types.
 static void read_types(const char *text, const struct TypeName *t[4]) {
   static const int plain[4] = {0, 1, 2, 3}, abd[4] = {1, 2, 0, 3};
   const char *s = text;
@@ -388,9 +390,9 @@ static void mma_row(Block *b, const AtomMmaFam *f, const Pick *k,
   for (int i = 0; i < 4; i++) {
     bool byte = r->flags & AMF_BYTE && (i == 1 || i == 2);
     int bits = byte && t[i]->bits < 8 ? 8 : t[i]->bits, halves = 1;
-    // A sparse A stores half of its elements, so its registers have half the
-    // bits. r->bits is half of the type's bits, as in CuTe, even if an element
-    // takes a byte in registers.
+    // Only half of a sparse A is stored, so its registers have half the bits.
+    // As in CuTe, r->bits is half of the type's bits, even if an element takes
+    // a byte in registers.
     if (i == 1 && r->flags & AMF_SPARSE && r->kind != MK_TCGEN05) halves = 2;
     r->bits[i] = (uint8_t)(halves == 2 ? t[i]->bits / 2 : bits);
     row_regs(r, i, t[i]->t, size[i] / threads * bits / halves);
@@ -424,12 +426,13 @@ static void copy_row(Block *b, const AtomCopyFam *f, const Pick *k,
 
 // ---- ids ----
 
-// An id is the index of a name in the list of all names. The names of the
-// preceding families come first. Within a family, names are ordered by their
-// choices, and the last choice varies fastest (pick_index, expand).
+// An id is the index of a name in the list of all names, family by family.
+// Within a family, names are ordered by their choices. The last choice varies
+// fastest (pick_index, expand).
 
 // Caches expanded rows: made[1][id] for MMAs, made[0][id] for copies. Any
-// thread may fill an entry, since all threads expand the same row.
+// thread may fill an entry, because the row of an id does not depend on the
+// thread.
 static _Atomic(Block *) made[2][IDS];
 
 static const AtomMmaFam *const mma_tables[] = {
@@ -439,16 +442,16 @@ static const AtomCopyFam *const copy_tables[] = {
   atom_copies, atom_copies_sm100};
 #define COUNT(a) ((int)(sizeof(a) / sizeof *(a)))
 
-// counts[mma][i]: the number of names of family i, or 0 if they have not been
-// counted yet. Counting the names of a pattern takes longer than matching one
-// name with the pattern.
+// counts[mma][i] is the number of names of family i, or 0 if they have not been
+// counted yet. The numbers are kept because counting the names of a pattern
+// takes longer than matching one name.
 static _Atomic int counts[2][FAMILIES];
 
 // Iterates over the families in order of their ids.
 typedef struct Walk {
   bool mma;
-  // table, row: position of the next family in the tables. family, base:
-  // numbers of families and of ids before it.
+  // table, row: position of the next family in the tables. family, base: number
+  // of families and of ids before it.
   int table, row, family, base;
   const AtomMmaFam *m;   // current family
   const AtomCopyFam *c;
@@ -456,8 +459,7 @@ typedef struct Walk {
   int first, count;
 } Walk;
 
-// Returns the number of names of the current family, and goes to the next
-// family.
+// Returns the number of names of the current family, and advances w->family.
 static int family_count(Walk *w) {
   int i = w->family++;
   if (i >= FAMILIES) return pattern_count(w->name);
@@ -512,7 +514,7 @@ static Block *row_of(bool mma, int id) {
   else copy_row(b, w.c, &k, name);
   Block *old = NULL;
   if (atomic_compare_exchange_strong(&made[mma][id], &old, b)) return b;
-  // Another thread has stored the same row first, so b is freed.
+  // Another thread has stored this row in the meantime, so b is not needed.
   base_free(b);
   return old;
 }
@@ -528,7 +530,8 @@ const AtomCopy *atom_copy(int id) {
 }
 
 // Reports whether an atom of the family may have the PTX text `text`. Compares
-// only the first words, and the types if all atoms of the family share them.
+// only the first words and, if all atoms of the family have the same types, the
+// types.
 static bool may_have(const AtomMmaFam *f, const char *text) {
   static const char *const in[4] = {"$D", "$A", "$B", "$C"};
   const char *p = f->ptx;
@@ -544,7 +547,8 @@ static bool may_have(const AtomMmaFam *f, const char *text) {
   return true;
 }
 
-// Reports whether `text` is the PTX text of the family's name number i.
+// Reports whether the atom with the family's name number i has the PTX text
+// `text`.
 static bool has_ptx(const Walk *w, int i, const char *text) {
   char name[NAME], shape[64], size[64];
   Pick k;
@@ -627,7 +631,8 @@ int atom_tmem_find(const char *opcode) {
 int atom_mma_count(void) { return count_all(true); }
 int atom_copy_count(void) { return count_all(false); }
 
-// State of atom_each: the part of a name that is complete.
+// State of atom_each. `name` is the beginning of a name, which spell_text
+// extends.
 typedef struct Speller {
   const char *prefix;
   size_t known;  // number of characters of `prefix`
@@ -636,10 +641,10 @@ typedef struct Speller {
   char name[NAME];
 } Speller;
 
-// Writes n characters of text to name[at] and the following positions. Returns
-// the new length, or 0 if no more text must be added to the name: the name does
-// not start with the prefix, or it contains a "_" after the prefix. In the
-// second case, cuts the name after the "_" and passes it to `each`.
+// Appends n characters of text to the name, from name[at] on. Returns the new
+// length, or 0 if the name is not to be extended. This is the case if it does
+// not begin with the prefix, or has a "_" after the prefix. In the second case,
+// cuts the name after the "_" and passes it to `each`.
 static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
   for (int i = 0; i < n && at < NAME - 1; i++) {
     if (at < s->known && text[i] != s->prefix[at]) return 0;
@@ -719,8 +724,8 @@ const char *atom_nearest(Ctx *cx, const char *name, bool mma) {
   Walk w = {.mma = mma};
   Pick k;
   while (walk(&w)) {
-    // Offers Blackwell's tensor memory MMAs only for names with "100", because
-    // these MMAs have tens of thousands of names.
+    // Skip Blackwell's MMAs with accumulators in tensor memory, which have tens
+    // of thousands of names, unless the name contains "100".
     if (mma && w.m->kind == MK_TCGEN05 && !strstr(s, "100")) continue;
     for (int i = 0; i < w.count; i++) {
       expand(w.name, i, cand, &k);

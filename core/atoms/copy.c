@@ -1,5 +1,5 @@
 // Copy atoms: plain and asynchronous copies, shuffles, ldmatrix, stmatrix, and
-// the tables of Blackwell's tensor memory.
+// copies of Blackwell's tensor memory.
 #include "atoms/inside.h"
 
 #define ONE(n) "(1," n "):(0,1)"
@@ -8,10 +8,10 @@
   {.name = n "<{T}>", .op = CO_CPASYNC, .thr = "1:0", SAME3(ONE("[T]")), \
    .bits = "[T]", .flags = f, .sm_min = 80}
 
-// Layouts (thread,bit) -> bit of ldmatrix and stmatrix. R1, R2, R4: the rows of
-// 1, 2 or 4 matrices, whose addresses come from 8, 16 or all 32 lanes. N1 to
-// N4: the registers, where each lane has 32 bits of every matrix. T1 to T4: the
-// registers for transposed 8x8 matrices of 16-bit elements.
+// Layouts (thread,bit) -> bit of the matrices of ldmatrix and stmatrix. R1, R2,
+// R4: the rows of 1, 2 or 4 matrices in shared memory, whose addresses come
+// from 8, 16 or 32 lanes. N1, N2, N4: the registers; each lane has 32 bits of
+// every matrix. T1, T2, T4: the registers if the matrices are transposed.
 #define R1 "((8,4),128):((128,0),1)"
 #define R2 "((16,2),128):((128,0),1)"
 #define R4 "(32,128):(128,1)"
@@ -79,9 +79,9 @@ const AtomCopyFam atom_copies[] = {
    SAME3("(1,1):(0,0)"), .bits = "1", .sm_min = 90},
   {0}};
 
-// Layouts of the ldmatrix and stmatrix that transpose matrices of 8-bit
-// elements. L8: the rows, whose addresses come from all 32 lanes. T8, T8x: the
-// registers.
+// Layouts of the ldmatrix and stmatrix forms that transpose matrices of 8-bit
+// elements. L8: the rows in shared memory, with addresses from all 32 lanes.
+// T8, T8x: the registers.
 #define L8(n) "((2,2,4,2),128):((128,1024,256," n "),1)"
 #define T8 "((4,8),(8,2,2)):((256,8),(1,128,64))"
 #define T8x(n) "((4,8),(8,2,2," n ")):((256,8),(1,128,64,1024))"
@@ -89,9 +89,8 @@ const AtomCopyFam atom_copies[] = {
   {.name = n, .op = CO_TABLE, .thr = ops, .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100}
 #define WARP(n, s, d, r, b) TABLE(n, "32:1", s, d, r, b)
-// Copies between tensor memory and registers. A load writes a part of the
-// matrix to the registers of each thread. A store reads a part from each
-// thread.
+// Copies between tensor memory and registers. Each thread loads a part of the
+// matrix to its registers, or stores a part from them.
 #define TMEM_ROW(n, do, s, d, r, b, text, how) \
   {.name = n, .op = do, .thr = "32:1", .src = s, .dst = d, .ref = r, \
    .bits = b, .sm_min = 100, .ptx = text, .flags = how}
@@ -104,7 +103,7 @@ const AtomCopyFam atom_copies[] = {
   TMEM_PAIR(n, all, part, b, shape, 0), \
   TMEM_PAIR(n "_16b", all, part, b, shape, CPF_PACK)
 #define P2 "{R=2|4|8|16|32"
-// Copies from shared to tensor memory, by one thread of each CTA.
+// Copies from shared to tensor memory. One thread of each CTA issues them.
 #define UTCCP(n, shape, s, d, place) \
   {.name = "SM100_UTCCP_" n "_{C=1|2}cta", .op = CO_TMEM_CP, \
    .thr = "[C]:[C-1]", .src = s, .dst = d, .ref = d, .tmem = place, \

@@ -1,11 +1,12 @@
-// Families of atoms: the constant tables behind atom.h, with one file for each
-// architecture. A row describes every atom whose name its pattern matches.
+// Families of atoms: the constant tables from which the rows of atom.h are
+// made. There is one file for each architecture. One entry describes all atoms
+// whose names match its pattern.
 //
-// A name pattern is literal text with choices {a|b|c}. {N=8..256+8} stands for
-// the numbers 8, 16 ... 256, and {R=1|2|4} for the listed numbers. Layouts
-// refer to the chosen number as N or R. {T} stands for any element type.
-// Layouts refer to its number of bits as T. $0, $1 ... are the texts of the
-// choices from the left.
+// A name pattern is literal text with choices such as {a|b|c}. {N=8..256+8}
+// stands for the numbers 8, 16 ... 256, and {R=1|2|4} for the listed numbers.
+// Layouts refer to the chosen number as N or R. {T} stands for any element
+// type. Layouts refer to its number of bits as T. $0, $1 ... are the texts of
+// the choices, from left to right.
 //
 // Layouts are in CuTe notation, with computed numbers [16N], [N/2], [C-1].
 //   MMA:    (thread,value) -> coordinate of the column-major MxK, NxK, MxN tile
@@ -18,13 +19,13 @@
 typedef struct AtomMmaFam {
   const char *name;
   const char *shape;   // "16,8,[K]"
-  // Element types as the names spell them ("F32BF16BF16F32", "$0"), in the
-  // order D A B C. After a "~" the order is A B D. If C's type is missing, it
-  // equals D's.
+  // Element types as the names of atoms spell them ("F32BF16BF16F32", "$0"), in
+  // the order D A B C or, after a "~", A B D. If C's type is missing, it equals
+  // D's.
   const char *types;
   const char *thr, *a, *b, *c;
-  // AMF_SPARSE: layouts of the stored half of A (M x K/2) and of A's metadata.
-  // One 16-bit metadata value covers four groups of a row.
+  // AMF_SPARSE: layouts of the stored half of A (M x K/2) and of A's metadata,
+  // in 16-bit values. Each value covers four groups of a row.
   const char *stored, *meta;
   short group;  // number of elements of a group of A, half of which are stored
   // PTX text with placeholders: $S for the shape "m16n8k16", $D $A $B $C for

@@ -2,9 +2,9 @@
 // tensor memory.
 #include "atoms/inside.h"
 
-// Tensor memory MMAs: one thread issues an MMA for a CTA or a pair of CTAs. The
-// thread mode of their layouts is the CTA. op: ".sp" for a sparse A, ".ws" for
-// weight-stationary MMAs, or "".
+// Tensor memory MMAs: one thread issues an MMA for a CTA or a pair of CTAs.
+// Therefore the thread mode of their layouts counts CTAs. `op` is ".sp" for a
+// sparse A, ".ws" for weight-stationary MMAs, or "".
 #define UMMA1(n, op, kind_, types_, k, ...) \
   {.name = n, .shape = "[M],[N]," #k, .types = types_, \
    .thr = "1:0", .a = "(1,([M]," #k ")):(0,(1,[M]))", \
@@ -24,7 +24,8 @@
 #define WS(n, names, kind_, types_, k, flags_) \
   UMMA1("SM100_MMA_" n "<" names "{M=32|64|128}," NWS "," MM, \
         ".ws", kind_, types_, k, AMF_WS | flags_)
-// Sparse MMAs, whose K is the K of B. A stores `depth` elements of a row.
+// Sparse MMAs. k is the K of B, and `depth` is the number of elements stored of
+// each row of A.
 #define SPARSE1(n, kind_, types_, k, depth, group_, ...) \
   STORED(n, ".sp", kind_, types_, k, depth, group_, __VA_ARGS__)
 #define STORED(n, op, kind_, types_, k, depth, group_, ...) \
@@ -46,9 +47,9 @@
           types_, k, depth, group_, AMF_TABLE | flags_), \
   STORED(n "_WS_" src "_SPARSE<" names "{M=128}," NWS "," MM, ".ws.sp", kind_, \
          types_, k, depth, group_, AMF_WS | flags_)
-// MMAs with scale factors of type `sf`. One factor scales vs_ stored elements
-// of a row. The PTX text uses .block16, because family-specific targets
-// (sm_100f) do not have .scale_vec::4X.
+// MMAs with scale factors of type `sf`. Each factor scales vs_ elements along
+// K. The PTX text uses .block16, because family-specific targets (sm_100f) do
+// not have .scale_vec::4X.
 #define SCALED(umma, n, kind_, types_, k, vs_, sf, flags_) \
   umma(n, kind_ ".block_scale.block" #vs_, types_, k, AMF_SCALE | flags_, \
        .vs = vs_, .sf_type = sf)
@@ -126,7 +127,7 @@ const AtomMmaFam atom_sm100[] = {
   DENSE1("F8F6F4_TS<" TSU8 MN1 MM, "f8f6f4", "$2 $0 $1", 32, AMF_BYTE),
   DENSE2("F8F6F4_2x1SM_TS<" TSU8 "{M=128|256}," N2SP "," MM, "f8f6f4",
          "$2 $0 $1", 32, AMF_BYTE),
-  // The PTX ISA shows only in a figure which bits of a byte of tensor memory
+  // Only a figure of the PTX ISA shows which bits of a byte of tensor memory
   // hold a 6- or 4-bit element of A. Therefore MMAs with such an A are neither
   // emitted nor simulated.
   DENSE1("F8F6F4_TS<" SMALL_A "," U8 ",{float|half_t}," MN1 MM, "f8f6f4",

@@ -14,8 +14,8 @@ const AtomMmaFam atom_sm61[] = {
   {.name = "SM61_DP4A", .shape = "1,1,4", .types = "S32S8S8S32",
    .thr = "1:0", .a = "(1,4):(0,1)", .b = "(1,4):(0,1)", .c = "(1,1):(0,0)",
    .ptx = "dp4a.s32.s32", .kind = MK_DP4A, .sm_min = 61},
-  // A CUDA core multiplies two pairs of 16-bit values. (The instruction dp2a is
-  // not used: it reads B as bytes.)
+  // A dot product of two pairs of 16-bit values, by multiply-adds of CUDA
+  // cores. (The instruction dp2a is not used, because it reads B as bytes.)
   {.name = "SM61_DP2A", .shape = "1,1,2", .types = "S32S16S16S32",
    .thr = "1:0", .a = "(1,2):(0,1)", .b = "(1,2):(0,1)", .c = "(1,1):(0,0)",
    .ptx = "mad.lo.s32", .kind = MK_DP2A, .sm_min = 61},

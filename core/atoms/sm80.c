@@ -2,20 +2,20 @@
 //
 // All layouts follow one scheme. Lane 4i+j holds elements of row i (A, C) or of
 // column i (B). Each 32-bit register holds 32/bits adjacent elements along K,
-// and the four lanes of a row hold adjacent registers. The next registers of a
-// lane hold row i+8 (if M is 16), then the second half of K.
+// and the four lanes of a row hold adjacent groups of them. Further registers
+// of a lane hold row i+8 (if M is 16), then the second half of K.
 #include "atoms/inside.h"
 
 #define MMA(...) {.thr = "32:1", .kind = MK_MMA, __VA_ARGS__}
 #define PTX(maj) "mma.sync.aligned.$S." maj "$s.$D.$A.$B.$C"
 #define TN PTX("row.col")
 
-// The layout of C over (4,8) lanes. A lane holds two adjacent elements along N
-// and, with 16 rows, two more 8 rows below.
+// Layouts of C over (4,8) lanes. A lane holds two adjacent elements along N
+// and, if M is 16, the two elements 8 rows below them.
 #define C8 "((4,8),2):((16,1),8)"
 #define C16 "((4,8),(2,2)):((32,1),(16,8))"
-// Layouts of A with 16 rows and of B with 8 columns. A16_K8 is the layout of A
-// with 16-bit elements and K = 8.
+// Layouts of A with 16 rows and of B with 8 columns, named by the bits of an
+// element and K: A16_K8 is for 16-bit elements and K = 8.
 #define A16_K8 "((4,8),(2,2)):((32,1),(16,8))"
 #define B16_K8 "((4,8),2):((16,1),8)"
 #define A16_K16 "((4,8),(2,2,2)):((32,1),(16,8,128))"
@@ -78,8 +78,8 @@ const AtomMmaFam atom_sm80[] = {
       .types = "F64F64F64F64", .a = B32_K4, .b = B32_K4, .c = C8, .ptx = TN,
       .sm_min = 80),
   // A complex MMA is four real MMAs on real and imaginary parts. (CuTe's GC64
-  // uses three MMAs on sums of the parts. No element type here represents its
-  // accumulator of three doubles.)
+  // uses three MMAs on sums of the parts. It is not supported, because no
+  // element type here represents its accumulator of three doubles.)
   MMA(.name = "SM80_8x8x4_C64C64C64C64_TN", .shape = "8,8,4",
       .types = "C64C64C64C64", .a = B32_K4, .b = B32_K4, .c = C8,
       .ptx = "mma.sync.aligned.$S.row.col.f64.f64.f64.f64", .sm_min = 80),

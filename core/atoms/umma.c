@@ -21,8 +21,9 @@ static uint32_t format(const AtomMma *r, DType t) {
 
 uint32_t atom_umma_descriptor(const AtomMma *r) {
   uint32_t sum = r->d_type == DT_F16 ? 0 : r->d_type == DT_I32 ? 2 : 1;
-  // The accumulators of an MMA with scale factors are always f32. Bits 4-5 are
-  // then the field of B's scale factors (UMMA_SFB_BIT).
+  // Bits 4-5 are the type of the accumulators. With scale factors, the
+  // accumulators are always f32, and these bits are the field of B's scale
+  // factors (UMMA_SFB_BIT).
   uint32_t own = r->flags & AMF_SCALE ? (uint32_t)(r->sf_type == DT_UE8M0) << 23
                                       : sum << 4;
   uint32_t sparse = r->flags & AMF_SPARSE ? 4 : 0;
@@ -35,8 +36,8 @@ uint32_t atom_umma_descriptor(const AtomMma *r) {
 
 int atom_umma_metadata_at(const AtomMma *r, int row, int w) {
   if (atom_umma_metadata(r) > 1) return row * 4 + w;
-  // A 32-bit column contains one metadata value of row i and one of row i + 8.
-  // Lanes l and l + 8 contain the two values of a row.
+  // A 32-bit column of tensor memory contains one metadata value of row i and
+  // one of row i + 8. Lanes l and l + 8 contain the two values of a row.
   return (row / 16 * 16 + w * 8 + row % 8) * 4 + row / 8 % 2;
 }
 

@@ -21,8 +21,8 @@ enum {
 };
 #define SIGN_BIT 0x80000000u
 
-// Products of two 3-bit numbers, divided by 4. As in the hardware, bit products
-// of weight 1 and 2 are omitted.
+// Products of two 3-bit numbers, divided by 4. Like the hardware, the products
+// omit the partial products of weight 1 and 2.
 static const uint8_t corner[8][8] = {
   {0, 0, 0, 0, 0, 0, 0, 0},
   {0, 0, 0, 0, 1, 1, 1, 1},
@@ -63,7 +63,7 @@ static uint32_t cut(uint32_t sign, uint64_t u, int point) {
          ((uint32_t)m & FRACTION);
 }
 
-// ---- the functions of the unit itself: subnormals are treated as zeros ----
+// ---- functions of the special function unit: subnormals become zeros ----
 
 // Returns the reciprocal of 1 + f / 2^23, scaled by 2^24.
 static uint32_t rcp_of(uint32_t f) {
@@ -71,8 +71,8 @@ static uint32_t rcp_of(uint32_t f) {
   return (uint32_t)((r + 0x8fce) >> 16);
 }
 
-// Returns the fraction bits of the f32 1 / sqrt(a), where a = 1 + f / 2^23 if f
-// is below 2^23, and otherwise a = 2 * (f / 2^23).
+// Returns the fraction bits of 1 / sqrt(a) as an f32. For f below 2^23, a is 1
+// + f / 2^23. Otherwise a is 2 * (f / 2^23).
 static uint32_t rsqrt_of(uint32_t f) {
   int64_t r = quadratic(&approx_rsqrt_rows[f >> 17], f & 0x1ffff, 14, 2);
   return (uint32_t)((r + 0x7fff) >> 16) - ONE_BITS;
@@ -116,8 +116,8 @@ static uint32_t unit_sqrt(uint32_t a) {
 }
 
 // Computes ex2 of f32 bits. Converts the argument to a fixed-point number with
-// 23 fractional bits, truncated toward zero. For a negative argument, the
-// complement of the fraction is used.
+// 23 fractional bits, truncated toward zero. For a negative argument, uses the
+// complement of the fraction.
 static inline uint32_t unit_ex2(uint32_t a) {
   if (is_nan(a)) return NAN_BITS;
   int e = exponent(a), shift = BIAS - e;
@@ -150,8 +150,8 @@ static uint32_t unit_lg2(uint32_t a) {
   return r < 0 ? cut(SIGN_BIT, (uint64_t)~r, 36) : cut(0, (uint64_t)r, 36);
 }
 
-// Returns the sine or cosine of an angle, which is given as the f32 bits of a
-// number of full turns. Computes with 23 fractional bits of a quarter turn.
+// Returns the sine or cosine of an angle in full turns, given as f32 bits.
+// Computes with 23 fractional bits of a quarter turn.
 static uint32_t unit_sin(uint32_t turns, bool cosine) {
   int e = exponent(turns), shift = e - BIAS + 2;
   if (e == 255) return NAN_BITS;
@@ -165,9 +165,9 @@ static uint32_t unit_sin(uint32_t turns, bool cosine) {
   return cut(sign, (uint64_t)r, 37);
 }
 
-// One entry for each exponent of tanh's argument, from -8 to 2. `start` is the
-// index of the first table row for the exponent. The `bits` leading bits of the
-// fraction are added to it to choose a row.
+// One entry for each binary exponent of tanh's argument, from -8 to 2. `start`
+// is the first table row of this exponent. The leading `bits` bits of the
+// fraction are added to it.
 static const struct { uint8_t start, bits; } tanh_pieces[] = {
   {0, 0}, {1, 0}, {2, 0}, {3, 1}, {5, 1}, {7, 2}, {11, 2}, {15, 2}, {19, 3},
   {27, 4}, {43, 3}

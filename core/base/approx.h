@@ -1,17 +1,18 @@
 // The approximate functions of the special function unit, bit-exact with an
-// H200. docs/simulator.md describes how they are computed, and the proof.
+// H200. docs/simulator.md describes how they are computed, and how that was
+// proved.
 #ifndef CUTE_APPROX_H
 #define CUTE_APPROX_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-// The instructions {ex2 lg2 rcp sqrt rsqrt sin cos tanh}.approx.f32 of PTX, on
-// the bits of an f32. `ftz` selects the .ftz instruction, which treats
-// subnormal inputs and outputs as zeros of the same sign. A NaN result is
-// 0x7fffffff.
+// The instructions {ex2 lg2 rcp sqrt rsqrt sin cos tanh}.approx.f32 of PTX.
+// Arguments and results are the bits of an f32. `ftz` selects the .ftz
+// instruction, which treats subnormal inputs and outputs as zeros of the same
+// sign. A NaN result is 0x7fffffff.
 uint32_t approx_ex2(uint32_t x, bool ftz);
-// Computes approx_ex2(x[k], true) of n numbers.
+// Computes approx_ex2(x[k], true) for each of n numbers.
 void approx_ex2_all(const uint32_t *x, int n, uint32_t *out);
 uint32_t approx_lg2(uint32_t x, bool ftz);
 uint32_t approx_rcp(uint32_t x, bool ftz);

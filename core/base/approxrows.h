@@ -1,9 +1,9 @@
-// The interpolation tables of the special function unit. A row holds the value
-// c0, slope c1 and half the curvature c2 of one piece of a function's range, as
-// integers (approx.c gives the formula). envytools read the tables of 1 / x, 1
-// / sqrt(x), 2^x, log2(x) and sine out of a G80. The tables of sqrt(x) and
-// tanh(x) are the only ones that fit an H200's results. docs/simulator.md
-// proves that an H200 uses all of them.
+// The interpolation tables of the special function unit. A row describes one
+// piece of a function's range by integers: value c0, slope c1, and half the
+// curvature c2 (approx.c has the formula). The envytools project read the
+// tables of 1 / x, 1 / sqrt(x), 2^x, log2(x) and sine out of a G80. The tables
+// of sqrt(x) and tanh(x) are the only ones that match an H200's results.
+// docs/simulator.md proves that an H200 uses all of these tables.
 #ifndef CUTE_APPROXROWS_H
 #define CUTE_APPROXROWS_H
 

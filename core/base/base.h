@@ -27,10 +27,9 @@ typedef enum ErrKind {
 // Returns the name of a kind of error, such as "bad-argument".
 const char *err_name(ErrKind kind);
 
-// An error of the environment, such as a missing driver or source that NVRTC
-// rejects. If a function with a Why parameter fails, it fills in the Why and
-// returns false or NULL. The function's Lua binding then returns nil, "message
-// [kind]".
+// An error of the environment, such as a missing driver, or source that NVRTC
+// rejects. A function with a Why parameter reports such an error in it and
+// returns false or NULL. Its Lua binding then returns nil, "message [kind]".
 typedef struct Why {
   ErrKind kind;
   char msg[1400];
@@ -47,10 +46,10 @@ typedef struct Arena {
   char *at, *end;    // free part of the newest chunk
 } Arena;
 
-// The context: `Ctx *cx` as first parameter means "may fail". A failure calls
-// `fail`, which never returns (the Lua bindings raise a Lua error), so the
-// failing function cannot release anything. A function therefore keeps
-// resources only in arenas, or in objects that others free.
+// The context. A function whose first parameter is `Ctx *cx` may fail. It then
+// calls `fail`, which never returns (the Lua bindings raise a Lua error), so
+// the function cannot release anything. It must therefore keep resources in
+// arenas, or in objects that others free.
 typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns
@@ -67,13 +66,12 @@ struct Ctx {
 _Noreturn void ctx_fail(Ctx *cx, ErrKind kind, const char *fmt, ...)
   PRINTF_LIKE(3, 4);
 
-// All heap memory goes through these functions, so that a spec can make the Nth
+// All heap memory goes through these functions, so that a test can make the Nth
 // allocation fail (CUTELUA_MEMERR=N in the environment of a `make memerr`
 // build).
 void *base_realloc(void *p, size_t n);  // NULL when out of memory
-// Grows the array *p, which has room for *max elements of `size` bytes, so that
-// it can hold n elements. Returns false, with nothing changed, when memory is
-// exhausted.
+// Makes room for n elements in the array *p, which has room for *max elements
+// of `size` bytes. Returns false, with nothing changed, if memory is exhausted.
 bool base_room(void **p, uint32_t *max, uint32_t n, size_t size);
 // Allocates memory that may outlive the Lua state of the running call.
 void *base_lasting(size_t n);
@@ -123,13 +121,13 @@ void buf_free(Buf *b);
 bool base_debug(const char *what);
 
 // Asserts that the enumerators from `first` to `last` are n consecutive
-// numbers, for code that compares enumerators or subtracts them.
-// (tools/check.lua requires the assertion for such code.)
+// numbers. Code that compares or subtracts enumerators must be preceded by this
+// assertion (tools/check.lua enforces it).
 #define CONSECUTIVE(n, first, last) \
   _Static_assert((int)(last) - (int)(first) == (n) - 1, #first " to " #last)
 
-// Returns the greatest common divisor of a and b, at least 0, or 1 if the
-// divisor does not fit in an int64_t.
+// Returns the greatest common divisor of a and b, which is at least 0. Returns
+// 1 if it does not fit in an int64_t.
 int64_t base_gcd(int64_t a, int64_t b);
 
 // Divide two integers, rounding down, as Lua's // and % do. b is not 0. The

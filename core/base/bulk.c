@@ -1,4 +1,4 @@
-// Fills, converts, transposes, compares and multiplies whole arrays.
+// Fills, converts, transposes, compares and multiplies arrays in host memory.
 #define _POSIX_C_SOURCE 200809L
 #include "base/bulk.h"
 
@@ -9,7 +9,7 @@
 
 #include "base/guard.h"
 #include "base/platform.h"
-// ---- loads and stores of runs ----
+// ---- loads and stores of consecutive elements ----
 
 #define RUN 256  // elements that are converted at a time in a local buffer
 
@@ -34,8 +34,7 @@ static void load_f32(DType t, const void *p, size_t at, size_t n, float *out) {
   }
 }
 
-// Converts x to bf16, rounding to nearest even. x is not a NaN:
-// dtype_from_float converts NaNs.
+// Converts x to bf16, rounding to nearest even. NaNs become the canonical NaN.
 static uint16_t bf16_bits(float x) {
   uint32_t w = float_bits(x);
   if ((w & 0x7fffffff) > 0x7f800000) return (uint16_t)dtype_from_float(
@@ -154,10 +153,10 @@ void bulk_fill(DType t, void *p, size_t at, size_t n, uint64_t bits) {
   }
 }
 
-// Tables of the ziggurat method for normally distributed numbers. The area
-// under the density is covered by 256 layers of equal area zig_v. Layer i is
-// x[i] wide. Layer 0 includes the tail beyond zig_r. The leading fraction
-// ratio[i] of the width of layer i is entirely under the curve.
+// Tables of the ziggurat method for normally distributed numbers. 256 layers of
+// equal area zig_v cover the area under the density. Layer i is x[i] wide.
+// Layer 0 includes the tail beyond zig_r. The first ratio[i] of layer i's width
+// is entirely under the curve.
 #define LAYERS 256
 typedef struct Zig {
   double x[LAYERS + 1], ratio[LAYERS];
@@ -315,8 +314,7 @@ BulkDiff bulk_diff(DType ta, const void *a, DType tb, const void *b,
 size_t bulk_difference(DType t, const void *a, const void *b, size_t n) {
   size_t bits = (size_t)dtype_bits(t), i = 0;
   const unsigned char *x = a, *y = b;
-  // Compare whole bytes first. For types below 8 bits, then compare single
-  // elements.
+  // Compare whole bytes first, then single elements of types below 8 bits.
   size_t bytes = n * bits / 8;
   if (memcmp(x, y, bytes) == 0) {
     i = bytes * 8 / bits;
@@ -386,8 +384,8 @@ static void load_row(const BulkMat *x, size_t i, size_t k, double *out,
   }
 }
 
-// Multiplies 4 rows of a, each k doubles, by a panel of b: sum[r][c] is the sum
-// over i of a[r * k + i] * b[4 * i + c].
+// Multiplies 4 rows of a by a panel of 4 rows of b: sum[r][c] is the sum over i
+// < k of a[r * k + i] * b[4 * i + c].
 static void kernel_4x4(const double *a, const double *b, size_t k,
                        V4 sum[4]) {
   V4 s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
@@ -402,14 +400,14 @@ static void kernel_4x4(const double *a, const double *b, size_t k,
   sum[0] = s0, sum[1] = s1, sum[2] = s2, sum[3] = s3;
 }
 
-// Computes columns [n0, n0 + cols) of d. `rows` and `panels` are scratch memory
-// for 4 * k and COLS * k doubles.
+// Computes columns [n0, n0 + cols) of d. `rows` and `panels` point to scratch
+// memory of 4 * k and COLS * k doubles.
 static void gemm_block(const GemmJob *g, size_t n0, size_t cols, double *rows,
                        double *panels) {
   const BulkMat *d = g->d;
   memset(panels, 0, COLS * g->k * sizeof *panels);
-  // Panel j / 4 interleaves rows j to j + 3 of b: first element 0 of each row,
-  // then element 1 of each row ...
+  // Panel j / 4 has rows n0 + j to n0 + j + 3 of b, interleaved: element 0 of
+  // each row, then element 1 of each row ...
   for (size_t j = 0; j < cols; j++)
     load_row(g->b, n0 + j, g->k, panels + j / 4 * 4 * g->k + j % 4, 4);
   for (size_t i = 0; i < g->m && guard_spend(1 + cols * g->k / 4); i += 4) {

@@ -9,8 +9,8 @@
 
 // ---- powers of e ----
 
-// Let k = 126 + x log2 e, rounded and limited to 0 ... 252. The result is 2^(k
-// - 126) times ex2.approx of the remainder.
+// Let k = 126 + x log2 e, rounded, and limited to 0 ... 252. The result is 2^(k
+// - 126) times ex2.approx of x log2 e - (k - 126).
 WITH_FMA
 float cudafn_exp(float x) {
   float part = fmaf(x, 0x1.77313ap-8f, 0.5f);  // log2 e / 252
@@ -21,8 +21,8 @@ float cudafn_exp(float x) {
   return unit_ex2(rest) * bits_float((uint32_t)(k + 1) << 23);
 }
 
-// Returns e^x 2^(bias - 127). Splits x log2 e into a truncated integer, limited
-// to -126 ... 126, and a remainder.
+// Returns e^x 2^(bias - 127). Splits x log2 e into an integer, truncated and
+// limited to -126 ... 126, and a remainder.
 static inline float exp_scaled(float x, int bias) {
   float n = truncf(x * LOG2E);
   if (fabsf(n) > 126) n = copysignf(126, n);
@@ -51,16 +51,15 @@ float cudafn_expm1(float x) {
 
 // ---- logarithms ----
 
-// A number x split as 2^e (1 + r). `bits` holds the bits of x. If x is
-// subnormal, `bits` holds the bits of x 2^n instead, where n is a parameter of
-// split.
+// A number x in the form 2^e (1 + r). `bits` has the f32 bits of x or, if x is
+// subnormal, of x 2^n, where n is a parameter of split.
 typedef struct Split {
   uint32_t bits;
   float e, r;
 } Split;
 
-// Splits x. `least` holds the bits of a lower bound of 1 + r. A subnormal x is
-// multiplied by 2^n first.
+// Splits x so that 1 + r is at least the number with the bits `least`. A
+// subnormal x is multiplied by 2^n first.
 static inline Split split(float x, uint32_t least, int n) {
   bool tiny = x < 0x1p-126f;
   float scale = bits_float((uint32_t)(127 + n) << 23);
@@ -71,8 +70,8 @@ static inline Split split(float x, uint32_t least, int n) {
                  bits_float(u - e) - 1};
 }
 
-// Returns log(bits_float(bits)) if that float is an infinity, a NaN or
-// negative. Otherwise returns y.
+// Returns y, or the special value of the logarithm if the float with these bits
+// is negative, an infinity or a NaN.
 static inline float log_special(uint32_t bits, float y) {
   return bits < 0x7f800000 ? y : fmaf(bits_float(bits), INFINITY, INFINITY);
 }
@@ -244,12 +243,12 @@ float cudafn_cbrt(float x) {
   return x < 0 ? -y : y;
 }
 
-// Returns log2 of a positive x, rounded to f32. Sets *low to a correction that
-// must be added to the result.
+// Returns log2 of a positive x, rounded to f32. Sets *low to the rest, which
+// must be added to the result for full precision.
 static inline float log2_of(float x, float *low) {
   Split s = split(x, 0x3f3504f3, 24);
-  // log2(1 + r) is computed as 2 atanh(r / (r + 2)). q + ql is twice the
-  // argument, where ql corrects the rounding of q.
+  // Computes log2(1 + r) as 2 atanh(r / (r + 2)). q + ql is twice r / (r + 2),
+  // where ql corrects the rounding of q.
   float inverse = unit_rcp(s.r + 2), q = (s.r + s.r) * inverse;
   float rest = s.r - q;
   float ql = inverse * fmaf(-q, s.r, rest + rest), qq = q * q;
@@ -269,7 +268,7 @@ static inline float exp2_of(float t, float low) {
   float n = rintf(t), r = low + (t - n);
   float p = POLY(r, 0x1.3f971cp-13f, 0x1.5f0bdap-10f, 0x1.3b30acp-7f,
                  0x1.c6af76p-5f, 0x1.ebfbd8p-3f, LN2, 1.0f);
-  // Scales by two factors, because 2^n may not be a normal number.
+  // Scale by two factors, because 2^n may not be a normal number.
   uint32_t e = n == n ? (uint32_t)(int32_t)n << 23 : 0;
   uint32_t by = n > 0 ? 0 : 0x83000000u;
   return p * bits_float(by + 0x7f000000) * bits_float(e - by);

@@ -1,10 +1,11 @@
 // CUDA's float functions (expf, sinf, powf ...), bit-exact. NVRTC replaces a
-// call of such a function by a sequence of f32 instructions, which these
-// functions execute. The sequences are those of NVRTC 13.0. They are the same
-// for sm_80 and sm_90a, with and without contraction (--fmad=false).
+// call of such a function by a sequence of f32 instructions, and the functions
+// here execute the same sequence. The sequences are those of NVRTC 13.0. They
+// are the same for sm_80 and sm_90a, with and without contraction
+// (--fmad=false).
 //
-// A NaN result has an arbitrary sign and payload. On the GPU it is always
-// 0x7fffffff. CUDA's other functions need no function here: they are single
+// A NaN result has an arbitrary sign and payload here, but is always 0x7fffffff
+// on the GPU. CUDA's other functions are not listed. They are single
 // instructions (exp2f is ex2.approx.f32, rsqrtf is rsqrt.approx.f32), or exact
 // as in C (sqrtf, fmodf, roundf ...).
 #ifndef CUTE_CUDAFN_H

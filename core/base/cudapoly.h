@@ -1,6 +1,6 @@
-// Declarations that cudafn.c and cudatrig.c share: a polynomial, instructions
-// of the special function unit on floats, and the attribute of functions that
-// use fmaf.
+// Functions that cudafn.c and cudatrig.c share: a polynomial, instructions of
+// the special function unit on floats, and the attribute of functions that use
+// fmaf.
 #ifndef CUTE_CUDAPOLY_H
 #define CUTE_CUDAPOLY_H
 
@@ -25,8 +25,8 @@
 #define WITH_FMA
 #endif
 
-// Evaluates a polynomial, whose coefficients start with the highest power, with
-// one rounding for each power.
+// Evaluates a polynomial with one rounding for each power. The coefficients
+// start with the highest power.
 static inline float poly(float x, const float *c, int n) {
   float y = c[0];
   for (int i = 1; i < n; i++) y = fmaf(y, x, c[i]);

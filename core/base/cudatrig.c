@@ -10,10 +10,10 @@
 static const uint32_t two_over_pi[6] = {0x3c439041, 0xdb629599, 0xf534ddc0,
                                         0xfc2757d1, 0x4e441529, 0xa2f9836e};
 
-// Subtracts the nearest multiple k * pi / 2 from x, whose magnitude is 105615
-// or more. Returns the difference, and k modulo 4 in *quarter. Uses the method
-// of Payne and Hanek (1983): of the product of x's significand and 2 / pi, only
-// the bits around the binary point affect the result.
+// Subtracts the nearest multiple k * pi / 2 from x. |x| is 105615 or more.
+// Returns the difference, and k modulo 4 in *quarter. Uses the method of Payne
+// and Hanek (1983): in the product of x's significand and 2 / pi, only the bits
+// around the binary point affect the result.
 static float reduce_large(float x, int32_t *quarter) {
   uint32_t u = float_bits(x), e = (u >> 23 & 255) - 128, shift = e & 31;
   uint32_t fraction = u << 8 | 0x80000000u, product[7];
@@ -24,7 +24,7 @@ static float reduce_large(float x, int32_t *quarter) {
     carry >>= 32;
   }
   product[6] = (uint32_t)carry;
-  // 64 bits of the product: two before the binary point
+  // 64 bits of the product, two of them before the binary point
   const uint32_t *w = product + 6 - e / 32;
   uint64_t bits = (uint64_t)w[0] << 32 | w[-1];
   if (shift) bits = bits << shift | w[-2] >> (32 - shift);
@@ -51,8 +51,9 @@ static inline float reduce(float x, int32_t *quarter) {
 
 // ---- sine, cosine, tangent ----
 
-// Returns the sine of r + quarter * pi / 2: the sine of r, or in odd quarters
-// its cosine, negated in quarters 2 and 3.
+// Returns the sine of r + quarter * pi / 2. It is computed from the sine of r
+// in even quarters, from the cosine of r in odd quarters, and is negated in
+// quarters 2 and 3.
 static inline float sine_of(float r, int32_t quarter) {
   float s = r * r, base = quarter & 1 ? 1 : r, p;
   if (quarter & 1)
@@ -95,7 +96,7 @@ float cudafn_tan(float x) {
 #define PI_A 0x1.ddcb02p-1f
 #define PI_B 0x1.aee9d6p0f
 
-// Returns sqrt((1 - a) / 2). For a near 1, the arc sine of a is computed from
+// Returns sqrt((1 - a) / 2). If a is near 1, the arc sine of a is computed from
 // the arc sine of this value.
 static inline float half_chord(float a) {
   float h = fmaf(0.5f, -a, 0.5f);

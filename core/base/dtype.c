@@ -92,7 +92,7 @@ DType dtype_find(const char *name) {
 // ---- small floats ----
 
 // A small float format. `top` is the code of the largest finite number, without
-// the sign. Codes above top are infinities and NaNs (ieee), NaNs (e4m3), or do
+// the sign. A larger code is an infinity or a NaN (ieee), a NaN (e4m3), or does
 // not exist.
 typedef struct Format {
   int mbits, bias;
@@ -161,9 +161,9 @@ static const Format *format(DType t) {
   }
 }
 
-// Converts x to ue8m0, the exponent of a power of two. Drops the sign. Zero and
-// values below 2^-127 become 2^-127. A tie between two powers (1.5 * 2^e)
-// rounds to the even code.
+// Converts x to ue8m0, which represents powers of two by their exponents. Drops
+// the sign. Zero and values below 2^-127 become 2^-127. A value halfway between
+// two powers (1.5 * 2^e) rounds to the even code.
 static uint64_t to_ue8m0(double x) {
   if (isnan(x)) return 0xff;
   if (isinf(x)) return 0xfe;
@@ -176,13 +176,12 @@ static uint64_t to_ue8m0(double x) {
 }
 
 // The following functions convert f16 and bf16 to f32 and back. They are faster
-// than the conversions of other small floats, since they need only a few
-// operations.
+// than the conversions of other small floats.
 
 static inline float f16_float(uint32_t u) {
   uint32_t sign = (u & 0x8000) << 16, code = u & 0x7fff;
   if (code >= 0x7c00) return bits_float(sign | 0x7f800000 | code << 13);
-  // The bits of the code, read as an f32, are the value times 2^-112.
+  // As f32 bits, the shifted code is the value times 2^-112.
   float x = bits_float(code << 13) * 0x1p112f;
   return bits_float(sign | float_bits(x));
 }
@@ -256,9 +255,9 @@ static uint64_t to_integer(DType t, double x) {
   return low_bits((uint64_t)(int64_t)x, bits);
 }
 
-// Returns the integer that the PTX instruction cvt makes of a NaN. For
-// conversions from f64, or to 64 bits, only the top bit is set. Other
-// conversions yield 0. Unsigned types below 32 bits get i32's result, clamped.
+// Returns the integer to which the PTX instruction cvt converts a NaN. From
+// f64, or to 64 bits, only the top bit is set. Otherwise the integer is 0.
+// Unsigned types below 32 bits get i32's result, clamped.
 static uint64_t nan_integer(DType t, bool from_f64) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);
   if (bits < 32 && dtype_class(t) != 'I') return 0;
@@ -315,10 +314,10 @@ float dtype_to_float(DType t, uint64_t u) {
     case DT_F32: return bits_float((uint32_t)u);
     case DT_BF16: return bits_float((uint32_t)u << 16);
     case DT_F16: return f16_float((uint32_t)u & 0xffff);
-    // Truncate the number, as a tensor core does when it reads an f32.
+    // Truncate the number, as a tensor core does when it reads an f32 as tf32.
     case DT_TF32:
       return bits_float((uint32_t)u & 0xffffe000);
-    // The conversions below round, if f32 cannot represent the value.
+    // The conversions below round if f32 cannot represent the value exactly.
     case DT_I64: return (float)(int64_t)u;
     case DT_U64: case DT_U128: return (float)u;
     default: return (float)dtype_to_double(t, u);
@@ -365,8 +364,8 @@ void dtype_store(DType t, void *p, size_t i, uint64_t bits) {
     case 16: { uint16_t v = (uint16_t)bits; memcpy(b + 2 * i, &v, 2); return; }
     case 32: { uint32_t v = (uint32_t)bits; memcpy(b + 4 * i, &v, 4); return; }
     case 64: memcpy(b + 8 * i, &bits, 8); return;
-    // For a type of 128 bits, the upper half becomes zero: a complex number's
-    // imaginary part.
+    // The upper half of a 128-bit element, such as the imaginary part of a
+    // complex number, becomes zero.
     case 128:
       memcpy(b + 16 * i, &bits, 8);
       memset(b + 16 * i + 8, 0, 8);

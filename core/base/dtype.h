@@ -36,10 +36,10 @@ static inline double bits_double(uint64_t u) {
   return x;
 }
 
-// DT(id, name, bits, class, cuda): `name` is the Lua name (cute.bf16). The
-// class is P predicate, I signed, U unsigned or F float. `cuda` is the C type
-// that emitted code stores one element in (floats of 16 bits or less are kept
-// as raw bits).
+// DT(id, name, bits, class, cuda): `name` is the name in Lua (cute.bf16). The
+// class is P (predicate), I (signed), U (unsigned) or F (float). `cuda` is the
+// C type in which emitted code stores an element. Floats of 16 bits or less are
+// stored as raw bits.
 #define DTYPES(DT) \
   DT(BOOL, "boolean", 8, P, "bool") \
   DT(I8, "i8", 8, I, "signed char") \
@@ -91,17 +91,17 @@ static inline bool dtype_is_int(DType t) {
   return c == 'I' || c == 'U';
 }
 
-// Return the least and the largest number of an integer type or boolean, and
-// the number that raw bits encode. For u64 and types that are not integers, the
-// first two functions return the limits of int64_t, and the third returns the
-// bits unchanged.
+// dtype_least and dtype_most return the limits of an integer type or boolean.
+// dtype_int returns the number that raw bits encode. For u64 and types that are
+// not integers, the first two return the limits of int64_t, and dtype_int
+// returns the bits unchanged.
 int64_t dtype_least(DType t);
 int64_t dtype_most(DType t);
 int64_t dtype_int(DType t, uint64_t u);
 
-// Returns the type in which an operation on a and b computes: the wider one. A
-// float wins over an integer, and any type over a boolean or DT_NONE. f16 with
-// bf16 yields f32.
+// Returns the type in which an operation on types a and b computes: the wider
+// one. A float type takes precedence over an integer, and any type over a
+// boolean or DT_NONE. f16 and bf16 together yield f32.
 DType dtype_common(DType a, DType b);
 
 // Returns the value of an element's raw bits (the low bits of u) as a double.
@@ -115,8 +115,8 @@ double dtype_to_double(DType t, uint64_t u);
 // toward zero and saturate, as cvt.rzi does.
 uint64_t dtype_from_double(DType t, double x);
 
-// Convert the raw bits of an element to f32 and back. The conversion from f32
-// rounds once. Both are faster than the functions for doubles.
+// Convert between f32 and the raw bits of an element, faster than the functions
+// for doubles. The conversion from f32 rounds once.
 float dtype_to_float(DType t, uint64_t u);
 uint64_t dtype_from_float(DType t, float x);
 

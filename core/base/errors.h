@@ -1,6 +1,6 @@
 // Error kinds: ERR(ID, "stable-name"). lua/cute/lang/kinds.lua has a row for
-// each kind. The first kinds are for misuse. Such an error is raised at the
-// script's line.
+// each kind. The first kinds are mistakes of the script. Such an error is
+// raised at the script's line.
 ERR(ARG, "bad-argument")
 ERR(PARSE, "bad-notation")
 ERR(PTX, "bad-ptx")
@@ -31,8 +31,9 @@ ERR(CAPTURE, "in-graph")
 ERR(CLOSED, "closed")
 ERR(KERNEL, "kernel-fault")
 ERR(LUA, "lua")
-// The remaining kinds are errors of the environment. A query returns nil and a
-// message, an action raises an error (bind/gpulib.c).
+// The remaining kinds are errors of the environment, such as a missing file or
+// GPU. A query then returns nil and a message. An action raises an error
+// (bind/gpulib.c).
 ERR(IO, "io")
 ERR(NOGPU, "no-gpu")
 ERR(NONVRTC, "no-nvrtc")

@@ -1,4 +1,5 @@
-// Classes of operations by how a simulated result compares with a GPU's.
+// Fidelity classes: how the simulated result of an operation compares with a
+// GPU's.
 //
 // Each row of ops.h, intrin.h, kinds.h, soft.h and MATHS (rows.h), and each
 // opcode of PTX (rows.c), names a class. An operation without a class does not

@@ -1,4 +1,5 @@
-// Compares a product with its f64 reference, within the bound of gemmcheck.h.
+// Compares a matrix product with its f64 reference, with the error bound of
+// gemmcheck.h.
 #include "base/gemmcheck.h"
 
 #include <float.h>
@@ -37,8 +38,8 @@ bool gemmcheck_type(DType t) {
 
 typedef struct Rules {
   const GemmCheck *g;
-  // gamma: gamma_n of gemmcheck.h, for n roundings. floor: n times the smallest
-  // positive number of the accumulators' type.
+  // gamma is gamma_n of gemmcheck.h, for n roundings. floor is n times the
+  // smallest positive number of the accumulators' type.
   double gamma, floor;
   Format out, sum;
 } Rules;
@@ -98,8 +99,8 @@ static void add(Part *p, const Rules *r, size_t i, size_t j, double got,
   p->v.got = got, p->v.want = want, p->v.bound = bound;
 }
 
-// Adds the result for some rows of D to the total. Calls must come in the order
-// of the rows.
+// Merges the result for some rows of D into the result so far. Calls must come
+// in the order of the rows.
 static void join(Part *all, const Part *p) {
   GemmVerdict keep = all->v;
   if (!keep.count || p->worst > all->worst) {

@@ -1,11 +1,11 @@
-// Checks each element of D = alpha A B^T + beta C0 within the bound of
-// rounding.
+// Checks each element of D = alpha A B^T + beta C0 against a bound of the
+// rounding error.
 //
 // A sum of K products with n roundings of unit u, in any order, has an error of
 // at most gamma_n sum_k |a_k b_k|, where gamma_n = n u / (1 - n u) (Higham,
 // Accuracy and Stability of Numerical Algorithms, 2nd ed., sections 3.1 and
-// 3.5). By Cauchy-Schwarz that sum is at most |a_i| |b_j|, the product of the
-// Euclidean norms of a row of A and a row of B. alpha and beta add three
+// 3.5). By Cauchy-Schwarz, sum_k |a_k b_k| is at most |a_i| |b_j|, the product
+// of the Euclidean norms of row i of A and row j of B. alpha and beta add three
 // roundings, and the conversion to D's type adds one:
 //   e     = gamma_(K+3) (|alpha| |a_i| |b_j| + |beta c0|) + (K+3) least
 //   bound = e + u_D (|d| + e) + least_D / 2
@@ -24,8 +24,8 @@ typedef struct GemmCheck {
   // The matrices A (M,K), B (N,K) and D (M,N). D is f16, bf16, f32, f64 or an
   // integer.
   const BulkMat *a, *b, *d;
-  // The product A B^T, an (M,N) matrix of f64. NULL: only random samples of the
-  // product are computed and checked.
+  // The product A B^T, an (M,N) matrix of f64. If it is NULL, only a random
+  // sample of the elements is computed and checked.
   const BulkMat *ref;
   size_t samples;       // without ref: number of random elements to check
   uint64_t seed;
@@ -44,8 +44,8 @@ typedef struct GemmVerdict {
   size_t nans;          // unexpected NaNs
   size_t row, col;      // position of the largest error relative to its bound
   double got, want, bound;
-  // |D - X| / |X| in the Frobenius norm, where X is the expected result, over
-  // the finite elements. It is infinite if a NaN or infinity is wrong.
+  // |D - X| / |X| in the Frobenius norm over the finite elements, where X is
+  // the expected result. It is infinite if a NaN or infinity is wrong.
   double frobenius;
 } GemmVerdict;
 

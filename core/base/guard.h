@@ -1,7 +1,7 @@
 // Limits of a call into a Lua state that an application embeds: a budget of
 // instructions, a deadline, and requests from other threads to end the call.
 // The Lua interpreter, the simulator and other long loops count their
-// instructions. They end when a limit is reached.
+// instructions and end when a limit is reached.
 #ifndef CUTE_GUARD_H
 #define CUTE_GUARD_H
 
@@ -21,21 +21,22 @@ typedef struct Guard {
   _Atomic int64_t left;
   // time (base_nanotime) at which the call must end; 0: no deadline
   _Atomic uint64_t deadline;
-  // The state's memory in bytes: the limit, the current use, and the maximum so
-  // far.
+  // The state's memory in bytes: `most` is the limit, `used` the current use,
+  // and `peak` the largest use so far.
   size_t most;
   _Atomic size_t used, peak;
-  // Number of Lua instructions between two checks; 0: Lua runs without checks.
+  // Number of Lua instructions between two checks of the limits; 0: no checks.
   int step;
   bool untrusted;  // whether the call is forbidden to open CUDA libraries
-  // The tracer's debug hook and its mask and count, saved here while the budget
-  // needs a hook. The budget's hook calls this hook (bind/limit.c).
+  // A Lua state has one debug hook. While the budget needs it, the tracer's
+  // hook is saved here with its mask and count, and the budget's hook calls it
+  // (bind/limit.c).
   void (*hook)(void);
   int mask, count;
 } Guard;
 
-// The guard of the running call; NULL outside of the library libcutelua. A
-// thread that a call starts inherits the guard of the call.
+// The guard of the running call; NULL outside of the library libcutelua.
+// Threads that the call starts use the same guard.
 extern _Thread_local Guard *guard_now;
 
 // Counts n instructions against the running call's budget, and reads the clock.

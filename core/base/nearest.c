@@ -41,7 +41,7 @@ Nearest nearest_of(const char *name) {
   return (Nearest){.name = name, .name_len = strlen(name), .edits = INT_MAX};
 }
 
-// Reports whether the word of n letters is in a space-separated list.
+// Reports whether a word of n letters is in a space-separated list.
 static bool is_listed(const char *list, const char *word, size_t n) {
   for (size_t k; *(list += strspn(list, " ")); list += k) {
     k = strcspn(list, " ");
@@ -50,8 +50,8 @@ static bool is_listed(const char *list, const char *word, size_t n) {
   return false;
 }
 
-// Reports whether the unknown name is another language's name for the candidate
-// s of n letters.
+// Reports whether the unknown name is another language's name (synonyms.h) for
+// the candidate s of n letters.
 static bool is_synonym(const Nearest *to, const char *s, size_t n) {
   static const char *const rows[][2] = {
 #define SYN(foreign, own) {foreign, own},
@@ -65,7 +65,7 @@ static bool is_synonym(const Nearest *to, const char *s, size_t n) {
   return false;
 }
 
-// Reports whether the candidate s precedes the best candidate so far in
+// Reports whether the candidate s precedes the current best candidate in
 // alphabetical order.
 static bool before(const char *s, size_t n, const Nearest *to) {
   size_t both = n < to->best_len ? n : to->best_len;

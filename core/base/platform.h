@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Unlocks a mutex when the variable that points to it leaves its scope.
+// Declares a pointer to a mutex that unlocks the mutex at the end of its scope.
 #define UNLOCKED_AT_END __attribute__((cleanup(platform_unlock)))
 void platform_unlock(pthread_mutex_t *const *lock);
 
@@ -28,11 +28,11 @@ const char *platform_no_libraries(void);
 // it.
 int platform_glob_folders(void);
 
-// Maps n bytes of an open file, from offset `from`, which is a multiple of
+// Maps n bytes of an open file from offset `from` on, a multiple of
 // platform_page(). The mapping is private: changes do not reach the file. At
-// least one page after the n bytes is also accessible. Stores the number of
-// mapped bytes, for platform_unmap, in *all. Returns NULL if the system cannot
-// map files.
+// least one page after the n bytes is also accessible. Sets *all to the number
+// of mapped bytes, for platform_unmap. Returns NULL if the system cannot map
+// files.
 void *platform_map(int fd, uint64_t from, size_t n, size_t *all);
 void platform_unmap(void *p, size_t all);
 size_t platform_page(void);

@@ -1,5 +1,5 @@
-// Memory with several owners: buffers of Lua states, and other libraries. The
-// last owner to drop it releases the memory, on any thread.
+// Memory with several owners: buffers of Lua states, and other libraries. When
+// the last owner drops the memory, on any host thread, it is released.
 #ifndef CUTE_SHARED_H
 #define CUTE_SHARED_H
 

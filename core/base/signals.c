@@ -27,7 +27,7 @@ void signals_hold(SigHold *h) {
   h->catches = h->interrupted = h->terminated = false;
 }
 
-// The function of the catcher thread: receives signals of the process until
+// The thread of signals_catch: receives signals of the process until
 // signals_release sends OVER.
 static void *catcher(void *p) {
   SigHold *h = p;
@@ -54,7 +54,7 @@ void signals_release(SigHold *h) {
   }
   sigaction(SIGINT, &h->interrupt, NULL);
   sigaction(SIGTERM, &h->terminate, NULL);
-  // Raise the signals again that the catcher thread received.
+  // Raise again the signals that the catcher thread received.
   if (h->interrupted) raise(SIGINT);
   if (h->terminated) raise(SIGTERM);
   pthread_sigmask(SIG_SETMASK, &h->mask, NULL);

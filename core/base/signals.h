@@ -1,7 +1,7 @@
-// Defers Ctrl-C during calls into libraries. The compiler and other libraries
-// may have handlers of their own for SIGINT and SIGTERM, hold malloc's locks,
-// or start threads that would receive a signal. Both signals stay pending
-// during such a call and are delivered after it.
+// Defers Ctrl-C (SIGINT) and SIGTERM during calls into libraries. The compiler
+// and other libraries may have handlers of their own for these signals, hold
+// malloc's locks, or start threads that would receive a signal. Both signals
+// stay pending during such a call and are delivered after it.
 //
 // A file must define _POSIX_C_SOURCE before it includes this header.
 #ifndef CUTE_SIGNALS_H
@@ -26,8 +26,8 @@ typedef struct SigHold {
 // Blocks both signals in this thread and in threads that it starts from now on.
 void signals_hold(SigHold *h);
 // Blocks signals like signals_hold, and starts a thread that receives them as
-// soon as they arrive. This is for libraries that ignore a signal for a moment,
-// because the system then discards a pending signal: NVRTC's first compilation
+// soon as they arrive. Use it for libraries that ignore a signal for a moment,
+// because the system then discards a pending signal. NVRTC's first compilation
 // ignores SIGINT before it installs its handler.
 void signals_catch(SigHold *h);
 // Restores the thread's previous signal mask. A signal that arrived in the

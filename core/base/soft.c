@@ -37,9 +37,9 @@ static uint64_t one(Soft s, const uint64_t x[3]) {
   return soft_integer(s, x);
 }
 
-// Converts two values to a packed pair. A 32-bit source has them in two
-// registers, of which the first becomes the high half of the result. A narrower
-// source has both values in one register.
+// Converts two values to a packed pair. 32-bit sources are in two registers,
+// and the first one becomes the high half of the result. Narrower sources are
+// in one register.
 static uint64_t convert_pair(Soft s, const uint64_t x[3]) {
   int n = dtype_bits((DType)s.type), m = dtype_bits((DType)s.from);
   uint64_t hi = m == 32 ? x[0] : x[0] >> m;

@@ -1,9 +1,10 @@
-// Evaluates scalar instructions of PTX for which the IR has no operation, on
-// raw bits: floats with every rounding mode and modifier, and integers.
+// Evaluates scalar instructions of PTX for which the IR has no operation.
+// Operands and results are raw bits: floats with every rounding mode and
+// modifier, and integers.
 //
-// A descriptor (Soft) names an instruction and its modifiers. If the PTX ISA
-// does not specify a result (NaNs, subnormals before rounding), the result is
-// the result of an H100.
+// A descriptor (Soft) names an instruction and its modifiers. Where the PTX ISA
+// does not specify a result (NaNs, subnormals before rounding), it is that of
+// an H100.
 #ifndef CUTE_SOFT_H
 #define CUTE_SOFT_H
 

@@ -18,8 +18,8 @@ typedef struct Format {
   int p;         // number of bits of the significand, including the hidden one
   int least;     // the exponent of the smallest normal number
   int low;       // number of low bits of the code that are unused (tf32)
-  // Code of infinity, without the `low` unused bits. e4m3 has no infinity:
-  // there it is the code after the largest number's, 448.
+  // Code of infinity, without the `low` unused bits. For e4m3, which has no
+  // infinity, the code after that of the largest number, 448.
   uint64_t top;
   uint64_t nan;  // the canonical NaN
 } Format;
@@ -73,8 +73,8 @@ static bool is_small(DType t, const Num *x) {
   return x->sig && x->exp + top_bit(x->sig) < format_of(t).least;
 }
 
-// Returns v / 2^n, truncated. Sets the result's lowest bit if nonzero bits were
-// shifted out (a sticky bit for a later rounding).
+// Returns v / 2^n, truncated. If nonzero bits were shifted out, sets the lowest
+// bit of the result (a sticky bit for a later rounding).
 static Wide jam(Wide v, int n) {
   if (n <= 0) return v;
   if (n > 127) return v != 0;
@@ -97,8 +97,8 @@ static bool rounds_up(int mode, bool sign, Wide kept, Wide rest, Wide half) {
 // Returns the code of the largest finite number, without the `low` unused bits.
 static uint64_t largest(Format f) { return f.top - 1; }
 
-// Rounds x, which is not NaN, to type t. `.ftz` flushes numbers that are
-// subnormal before the rounding.
+// Rounds x, which is not NaN, to type t. `.ftz` makes x zero if it is subnormal
+// before the rounding.
 static uint64_t pack(DType t, int mode, int flags, const Num *x) {
   Format f = format_of(t);
   uint64_t sign = x->sign ? sign_bit(t) : 0, u = f.top;
@@ -154,7 +154,7 @@ static bool is_nan(DType t, uint64_t u) { return unpack(t, u).nan; }
 static uint64_t quiet(uint64_t u) { return u | (uint64_t)1 << 51; }
 
 // Returns the result for a NaN operand or an invalid operation: the canonical
-// NaN, but for f64 the first NaN operand, made quiet.
+// NaN. For f64, a NaN operand is returned instead, made quiet.
 static uint64_t nan_of(Soft s, uint64_t a, uint64_t b, uint64_t c) {
   DType t = (DType)s.type;
   uint64_t u = format_of(t).nan;
@@ -270,7 +270,8 @@ static uint64_t root(Soft s, uint64_t u) {
   return finish(s, &x);
 }
 
-// Maps numbers to integers in the order of their values, -0 before +0.
+// Maps the bits of numbers to integers with the same order, where -0 is below
+// +0.
 static int64_t ordered(DType t, uint64_t u) {
   int64_t mag = (int64_t)(u & (sign_bit(t) - 1));
   return u & sign_bit(t) ? -mag - 1 : mag;
@@ -294,8 +295,8 @@ static uint64_t least(Soft s, uint64_t u, uint64_t v, bool max) {
   return ((ordered(t, u) < ordered(t, v)) == max ? v : u) | sign;
 }
 
-// Computes neg or abs. The hardware computes both by an addition: a NaN becomes
-// the canonical NaN, except that an f64 NaN keeps its sign.
+// Computes neg or abs. The hardware computes both by an addition, so a NaN
+// becomes the canonical NaN, except that an f64 NaN keeps its sign.
 static uint64_t signed_op(Soft s, uint64_t u) {
   DType t = (DType)s.type;
   uint64_t bit = sign_bit(t);
@@ -460,8 +461,8 @@ static uint64_t times(uint64_t a, uint64_t b, int flags) {
   return fused(s, x, false);
 }
 
-// Computes div.approx: multiplies a by the special function unit's reciprocal
-// of b, which is 0 for |b| above 2^126.
+// Computes div.approx: multiplies a by the reciprocal of b from the special
+// function unit, which is 0 for |b| above 2^126.
 static uint64_t divide_approx(Soft s, uint64_t a, uint64_t b) {
   bool ftz = s.flags & SOFT_FTZ, tiny = is_tiny(b) && !ftz;
   if (tiny) {
@@ -479,16 +480,17 @@ static uint64_t divide_full(Soft s, uint64_t a, uint64_t b) {
   return times(r, times(a, scale, SOFT_FTZ), SOFT_FTZ);
 }
 
-// ---- all of them ----
+// ---- all floating-point operations ----
 
 static float host_operand(uint64_t u, bool ftz) {
   bool zero = ftz && is_tiny(u);
   return bits_float((uint32_t)(zero ? u & 0x80000000u : u));
 }
 
-// Computes s with the host's f32 arithmetic. Returns false if the host's result
-// may differ from PTX's. Only add, sub, mul and fma of f32, rounded to nearest,
-// are computed; with .ftz, only results above the smallest normal number.
+// Computes s with the host's f32 arithmetic, if the result is surely that of
+// PTX. Otherwise returns false. Supports only add, sub, mul and fma of f32,
+// rounded to nearest, and with .ftz only results above the smallest normal
+// number.
 static bool by_host(Soft s, const uint64_t x[3], uint64_t *r) {
   bool ftz = s.flags & SOFT_FTZ;
   if (s.type != DT_F32 || s.mode != SOFT_RN || s.flags & ~SOFT_FTZ) {

@@ -6,7 +6,8 @@ static uint64_t mask_of(int bits) {
   return bits < 64 ? ((uint64_t)1 << bits) - 1 : UINT64_MAX;
 }
 
-// Returns the low `bits` bits of u as a number; `sign`: in two's complement.
+// Returns the number in the low `bits` bits of u, in two's complement if
+// `sign`.
 static int64_t number(uint64_t u, int bits, bool sign) {
   u &= mask_of(bits);
   if (sign && bits < 64 && u >> (bits - 1)) u |= ~mask_of(bits);
@@ -19,8 +20,8 @@ static int64_t within(int64_t v, int bits, bool sign) {
   return v < least ? least : v > most ? most : v;
 }
 
-// Computes cvt.pack: saturates a and b to n bits. In the result, a follows b,
-// counted from the low bits. The remaining upper bits are the low bits of c.
+// Computes cvt.pack: saturates a and b to n bits. The result has b in its low
+// bits, then a, then the low bits of c.
 static uint64_t packed(Soft s, const uint64_t x[3]) {
   DType t = (DType)s.type;
   int n = s.mode;
@@ -63,8 +64,8 @@ static uint64_t extended(uint64_t a, uint64_t n, bool sign, bool clamps) {
   return n ? (uint64_t)number(a, (int)n, sign) & UINT32_MAX : 0;
 }
 
-// Returns the position of the n-th set bit of m from bit `base` on, upward, or
-// downward if n is negative: PTX's fns.
+// Computes PTX's fns: returns the position of the n-th set bit of m, counted
+// upward from bit `base`, or downward if n is negative.
 static uint64_t nth_set(uint64_t m, uint64_t base, int32_t n) {
   int step = n < 0 ? -1 : 1;
   int64_t left = n < 0 ? -(int64_t)n : n;

@@ -1,8 +1,8 @@
 // Names of options, fields and methods in CUDA C, Triton, PyTorch, NumPy and
-// the Python DSL, and the names that cutelua has for them.
+// the Python DSL, with cutelua's name for the same object.
 //
-// SYN("foreign names", "own name"): nearest.c suggests cutelua's own name for
-// each foreign name, if the list of candidates contains the own name.
+// SYN("foreign names", "own name"): for each of the foreign names, nearest.c
+// suggests cutelua's own name, if it is among the candidates.
 #ifndef BASE_SYNONYMS_H
 #define BASE_SYNONYMS_H
 

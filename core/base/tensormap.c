@@ -39,16 +39,16 @@ static int64_t row_bits(const TensorMap *m) {
   return (m->im2col ? m->channels : m->box[0]) * types[m->type].bits;
 }
 
-// Return the number of spatial modes of an im2col map, and the bits that encode
-// each coordinate of a corner.
+// corners returns the number of spatial modes of an im2col map. corner_bits
+// returns the number of bits that encode each coordinate of a corner.
 static int corners(const TensorMap *m) { return (int)m->rank - 2; }
 static int corner_bits(const TensorMap *m) {
   static const int bits[] = {16, 8, 5};
   return bits[corners(m) - 1];
 }
 
-// Returns the number of bytes of a copy as the driver computes it: box /
-// element stride, rounded down in each mode.
+// Returns the number of bytes of a copy as the driver encodes it: in each mode,
+// box / element stride, rounded down.
 static int64_t encoded_bytes(const TensorMap *m) {
   if (m->im2col) return row_bits(m) * m->pixels / 8;
   int64_t n = types[m->type].bits;
@@ -154,9 +154,9 @@ static bool check_corner(const TensorMap *m, const char *which, int i,
              which, i, v, corners(m), half, half - 1);
 }
 
-// Checks the corners of an im2col map by the driver's rules. For an interleaved
-// map, the driver treats mode 0 as the first spatial mode. The driver computes
-// the extent between the corners with 32-bit numbers.
+// Checks the corners of an im2col map by the driver's rules. The driver treats
+// mode 0 of an interleaved map as the first spatial mode. It computes the
+// extent between the corners with 32-bit numbers.
 static bool check_im2col(const TensorMap *m, Why *w) {
   if (m->channels < 1 || m->channels > 256)
     return why(w, ERR_LIMIT, "tensor map: %" PRId64 " channels: a copy takes "
@@ -203,8 +203,8 @@ bool tensormap_check(const TensorMap *m, Why *w) {
 
 // ---- the encoding ----
 
-// Stores v in the field of bits [at, at + bits), which must be 0 before. No
-// field crosses a 64-bit word.
+// Stores v in the `bits` bits from bit `at` on, which must be 0 before. A field
+// does not cross a 64-bit word.
 static void set(uint64_t words[TENSORMAP_WORDS], int at, int bits, int64_t v) {
   uint64_t mask = bits == 64 ? ~(uint64_t)0 : ((uint64_t)1 << bits) - 1;
   words[at / 64] |= ((uint64_t)v & mask) << at % 64;
@@ -223,8 +223,9 @@ static void encode_kind(const TensorMap *m, uint64_t *words) {
   set(words, 81, 2, m->l2);
 }
 
-// Encodes strides in units of 16 bytes: 32 bits each from bit 96, and 4 more
-// bits each from bit 224. Extents start at bit 256, element strides at bit 416.
+// Encodes strides in units of 16 bytes: their low 32 bits from bit 96 on, and 4
+// more bits each from bit 224 on. Extents start at bit 256, element strides at
+// bit 416.
 static void encode_tensor(const TensorMap *m, uint64_t *words) {
   for (int i = 0; i < m->rank - 1; i++) {
     set(words, 96 + 32 * i, 32, m->stride[i] >> 4);
@@ -236,8 +237,9 @@ static void encode_tensor(const TensorMap *m, uint64_t *words) {
   }
 }
 
-// Encodes the box from bit 440 on, one byte a mode. An im2col map has its
-// channels at bit 440, the corners from bit 448 on, and its pixels at bit 480.
+// Encodes the box from bit 440 on, one byte for each mode. An im2col map has
+// its channels at bit 440, the corners from bit 448 on, and its pixels at bit
+// 480.
 static void encode_box(const TensorMap *m, uint64_t *words) {
   if (!m->im2col) {
     for (int i = 0; i < m->rank; i++)
@@ -356,8 +358,9 @@ const char *tensormap_field(TensorMapField f) {
   return names[f];
 }
 
-// Sets the element type to number v of tensormap.replace. These numbers follow
-// the order of TENSORMAP_TYPES, except that f32.ftz precedes f64.
+// Sets the element type to the type that tensormap.replace numbers v. Its
+// numbers follow the order of TENSORMAP_TYPES, except that f32.ftz precedes
+// f64.
 static void put_type(uint64_t words[TENSORMAP_WORDS], int64_t v) {
   static const uint8_t of[TMT_COUNT] = {
     TMT_U8, TMT_U16, TMT_U32, TMT_I32, TMT_U64, TMT_I64, TMT_F16, TMT_F32,

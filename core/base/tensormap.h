@@ -1,7 +1,7 @@
-// Tensor maps: descriptors of 128 bytes that give Hopper's copy engine (TMA) a
-// tensor in global memory and the size of the boxes to copy. This file checks
-// the maps by the driver's rules and encodes them as the driver does, without a
-// GPU.
+// Tensor maps: the 128-byte descriptors that TMA, Hopper's copy engine, reads.
+// A map describes a tensor in global memory and the size of the boxes to copy.
+// This file checks the maps by the driver's rules and encodes them as the
+// driver does, without a GPU.
 #ifndef CUTE_TENSORMAP_H
 #define CUTE_TENSORMAP_H
 
@@ -10,12 +10,12 @@
 // TT(ID, dtype, bits, code, class, reductions): element types in the order of
 // CUtensorMapDataType. `code` is the number that encodes the type in a map. The
 // class is 'I' for integers, 'F' for floats, and 'T' for floats that loads
-// round to tf32. The FTZ types load like the other types, but their reductions
-// flush subnormal numbers. The reductions listed are those that H100 and H200
-// execute. Any other reduction is an illegal instruction on these GPUs. U4 is
-// Blackwell's 16U4_ALIGN8B: 4-bit elements of any type, packed in both
-// memories. Its code is a guess, the next free number: no map of U4 that a
-// driver encoded has been seen.
+// round to tf32. FTZ types load like the types without FTZ, but their
+// reductions flush subnormal numbers. `reductions` lists those that H100 and
+// H200 execute. Any other reduction is an illegal instruction on these GPUs. U4
+// is Blackwell's 16U4_ALIGN8B: 4-bit elements of any type, packed in both
+// memories. Its code, the next free number, is a guess, because no map of U4
+// that a driver encoded has been seen.
 #define TENSORMAP_TYPES(TT) \
   TT(U8, U8, 8, 0, 'I', "") TT(U16, U16, 16, 1, 'I', "") \
   TT(U32, U32, 32, 2, 'I', "add min max and or xor") \
@@ -42,7 +42,7 @@ const char *tensormap_reductions(TensorMapType t);
 
 enum { TMA_ALIGN = 128 };  // alignment of a box in shared memory in bytes
 enum { TENSORMAP_RANK = 5, TENSORMAP_WORDS = 16 };
-// How the channels of an image are interleaved: not at all (plain), or in
+// How the channels of an image are interleaved: PLAIN: not at all. 16B, 32B: in
 // groups of 16 or 32 bytes (the layouts NC/8HWC8 and NC/16HWC16).
 enum { TENSORMAP_PLAIN, TENSORMAP_16B, TENSORMAP_32B };
 enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
@@ -75,12 +75,12 @@ typedef struct TensorMap {
 bool tensormap_check(const TensorMap *m, Why *w);
 // Encodes a map that passed tensormap_check, as 64-bit words in memory order.
 void tensormap_encode(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
-// Decodes an encoded map if it is valid, which means that encoding the result
-// gives the same words. Otherwise returns false and stores the reason in w.
+// Decodes a map. It is valid if encoding the result gives the same words.
+// Otherwise returns false and stores the reason in w.
 bool tensormap_decode(const uint64_t words[TENSORMAP_WORDS], TensorMap *m,
                       Why *w);
-// Read the address, the extents and the strides of an encoded map, and replace
-// them in an encoded map. Both handle all TENSORMAP_RANK modes.
+// tensormap_read reads the address, the extents and the strides of an encoded
+// map. tensormap_write replaces them. Both handle all TENSORMAP_RANK modes.
 void tensormap_read(const uint64_t words[TENSORMAP_WORDS], TensorMap *m);
 void tensormap_write(const TensorMap *m, uint64_t words[TENSORMAP_WORDS]);
 
@@ -102,7 +102,7 @@ typedef enum TensorMapField {
 CONSECUTIVE(2, 0, TMF_STRIDE);
 CONSECUTIVE(4, TMF_TYPE, TMF_COUNT - 1);
 const char *tensormap_field(TensorMapField f);  // returns the field's name
-// Sets a field of an encoded tiled map, which need not be valid, to v. v has
+// Sets a field of an encoded tiled map to v. The map need not be valid. v has
 // the units of tensormap.replace: for example, the rank minus 1, or a stride in
 // bytes.
 void tensormap_replace(uint64_t words[TENSORMAP_WORDS], TensorMapField f,

@@ -5,10 +5,10 @@
 
 #include "base/base.h"
 
-// UM(ID, "name of .kind in PTX", k, chunk). A dense instruction covers k
-// elements along K, a sparse one 2 k. In a sparse A, half of each chunk of
-// `chunk` elements along K is stored. Therefore both forms store k elements of
-// a row of A.
+// UM(ID, "name of .kind in PTX", k, chunk). A dense instruction multiplies k
+// elements along K, a sparse one 2 k. A sparse A stores half of each chunk of
+// `chunk` elements along K. Therefore A stores k elements of a row in both
+// cases.
 #define UMMA_KINDS(UM) \
   UM(TF32, "tf32", 8, 2) \
   UM(F16, "f16", 16, 4) \

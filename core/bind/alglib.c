@@ -54,9 +54,9 @@ static Tup offset_arg(Ctx *cx, lua_State *L, int idx) {
   return o;
 }
 
-// composed(f, offset, layout or tensor [, options]) -> f o offset o layout. f
-// is a swizzle, a layout or a Lua function. The options apply to a Lua function
-// (layoutfn.c).
+// composed(f, offset, layout or tensor [, options]) -> the composition f o
+// offset o layout. f is a swizzle, a layout or a Lua function. The options
+// apply to a Lua function (layoutfn.c).
 static int l_composed(lua_State *L) {
   Ctx *cx = face_enter(L);
   Outer f = {.kind = OUTER_LAYOUT};
@@ -84,8 +84,8 @@ static int l_layout_tv(lua_State *L) {
   return 2;
 }
 
-// make_layout_image_mask(l, coord, mode) -> a mask for a multicast. Bit k is
-// set if l reaches offset k from coord along `mode`.
+// make_layout_image_mask(l, coord, mode) -> a bit mask, for a multicast. Bit k
+// is set if l maps to k a coordinate that differs from coord at most in `mode`.
 static int l_image_mask(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = face_check_layout(L, 1);
@@ -169,9 +169,9 @@ static bool is_source(lua_State *L, int idx) {
   return laylib_test_operand(L, idx, &o);
 }
 
-// Finds the two arguments of a slice, a coordinate and the layout or tensor to
-// slice (stack index *src), in either order. If both are tuples, the tuple that
-// contains `_` is the coordinate.
+// Finds the two arguments of a slice, in either order: a coordinate, and the
+// layout or tensor to slice (at stack index *src). If both arguments are
+// tuples, the one that contains `_` is the coordinate.
 static void slice_args(Ctx *cx, lua_State *L, int *src, Tup *coord) {
   *src = 1;
   if (is_source(L, 2) ||
@@ -246,8 +246,8 @@ static int l_first(lua_State *L) {
 
 // ---- composition, divides, products ----
 
-// composition(a, b): the types of a and b select the operation. Tests for two
-// layouts first, because they are the most frequent arguments.
+// composition(a, b): the types of a and b select the operation. Two layouts are
+// tested first, because they are the most frequent arguments.
 static int l_composition(lua_State *L) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -272,7 +272,7 @@ static int l_composition(lua_State *L) {
 }
 
 // Pushes `made`, a layout whose modes are ordered by `order`. As in CuTe, modes
-// of equal order may overlap. If modes overlap, prints a warning, once for each
+// with equal order may overlap. In this case, prints a warning once for each
 // source line.
 static int push_ordered(lua_State *L, Ctx *cx, const char *op, Tup shape,
                         Tup order, Layout made) {

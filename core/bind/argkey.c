@@ -1,7 +1,7 @@
-// Walks over the arguments of a launch, which may be nested tables, to build
-// the argument key. Properties for which a program is compiled become words of
-// the key. Values that each launch passes become leaves. During a trace, the
-// walk replaces each argument by a traced value for the kernel.
+// Visits the arguments of a launch, which may be nested tables, and builds the
+// argument key. Properties for which a program is compiled become words of the
+// key. Values that each launch passes become leaves. During a trace, the walk
+// replaces each argument by a traced value for the kernel.
 #include "bind/trace.h"
 #include "bind/argkey.h"
 
@@ -57,8 +57,7 @@ static Leaf *add_leaf(Walk *w, DType type) {
   return l;
 }
 
-// Pops an object. Keeps the object alive, because a word of the key is the
-// object's address.
+// Pops an object and keeps it alive, because its address is a word of the key.
 static void hold(Walk *w) {
   if (!w->hold) lua_pop(w->L, 1);
   else
@@ -108,9 +107,9 @@ static void walk_symbol(Walk *w, int idx) {
 
 // ---- layouts and tensors ----
 
-// Appends a composed layout: its text, a 0 byte, and an id for each Lua
-// function in it. Keeps these functions alive. They are the uservalues of the
-// object at idx from number `first` on.
+// Appends a composed layout to the key: its text, a 0 byte, and an id for each
+// Lua function in it. Keeps these functions alive. They are uservalues of the
+// object at idx, beginning with number `first`.
 static void put_composed(Walk *w, Layout l, int idx, int first) {
   Buf b = {0};
   layout_print(w->cx, l, &b);
@@ -149,7 +148,8 @@ static Leaf *add_extent(Walk *w, Dim d, uint32_t symbol, DType type) {
   return leaf;
 }
 
-// Adds leaves for the dynamic extents of l, then for its dynamic strides.
+// Adds leaves (values that each launch passes) for the dynamic extents of l,
+// then for its dynamic strides.
 static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
   if (!m) return;
   Dim leaf[TENSOR_MAX_MARKS];
@@ -162,9 +162,9 @@ static void add_extents(Walk *w, Layout l, const TensorMarks *m, bool wide) {
         ->free = dim_is(leaf[i], 1);
 }
 
-// Returns the marks of the object at idx, which list the extents and strides
-// that may differ between launches. Returns NULL for a cached call
-// (plan_cache.c), whose key contains the values of all extents.
+// Returns the marks of the object at idx: which extents and strides may differ
+// between launches. Returns NULL for a cached call (plan_cache.c), because its
+// key contains the values of all extents.
 static const TensorMarks *marks_of(const Walk *w, int idx) {
   return w->calls ? NULL : tensor_marks(w->L, idx);
 }
@@ -183,8 +183,8 @@ static void walk_layout(Walk *w, int idx) {
   lua_replace(w->L, idx);
 }
 
-// Returns the host tensor in a box, with the alignment that its marks m
-// declare. Raises an error if the tensor belongs to a kernel.
+// Returns the host tensor in box b. Its alignment is the one in its marks m, if
+// m declares one. Raises an error if the tensor belongs to a kernel.
 static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
   Tensor t = b->t;
   if (b->serial) tensorlib_outside(w->L);
@@ -193,17 +193,17 @@ static Tensor host_tensor(Walk *w, const TensorBox *b, const TensorMarks *m) {
 }
 
 // Returns how many elements fit between t's first element and the end of its
-// memory. This number limits layouts with a Lua function, whose range is
-// unknown.
+// memory. The reach of a layout with a Lua function is unknown, and is limited
+// to this number.
 static int64_t rest_of(const Leaf *l, const Tensor *t) {
   size_t bytes = l->host ? l->host->bytes : l->dev ? l->dev->bytes : 0;
   return (int64_t)(bytes * 8 / (size_t)dtype_bits(t->type))
          - dim_value(t->off);
 }
 
-// Sets `before` and `after` of a leaf: how many elements before and after its
-// first element the static layout l reaches. Returns false if the layout is not
-// static, or if an extent or stride does not fit in 31 bits.
+// Sets leaf->before and leaf->after: how many elements before and after the
+// leaf's first element the static layout l reaches. Returns false if the layout
+// is not static, or if an extent or stride does not fit in 31 bits.
 static bool quick_reach(Layout l, Leaf *leaf) {
   int64_t most = INT32_MAX, before = 0, after = 1;
   const Dim *stride = l.stride;
@@ -248,8 +248,8 @@ static Leaf *add_memory(Walk *w, int idx, const Tensor *t, const TensorBox *b,
   return l;
 }
 
-// In a cached call, appends a word that identifies the device of the leaf's
-// memory. A launch needs no such word, since all its memory is on one device.
+// In a cached call, appends a word for the device of an argument's memory (leaf
+// l). A launch needs no such word, because all its memory is on one device.
 static void put_place(Walk *w, const Leaf *l) {
   if (w->calls) put(w, l->dev ? (uint64_t)(uintptr_t)l->dev->own.gpu : 0);
 }
@@ -311,7 +311,7 @@ static void walk_tma(Walk *w, int idx, const TmaBox *b) {
 // ---- tables ----
 
 // Reports whether the table at idx has a metatable with the field __closed.
-// Such a table is a constant object, which is not copied for the kernel.
+// Such a table is a constant object and is passed to the kernel without a copy.
 static bool is_closed(Walk *w, int idx) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -375,8 +375,8 @@ static Key key_at(Walk *w, int at) {
   return k;
 }
 
-// Pushes all keys of the table at idx. Returns them sorted, so that their order
-// is the same in every process.
+// Pushes all keys of the table at idx, and returns them. The keys are sorted,
+// so that their order is the same in every process.
 static Key *push_keys(Walk *w, int idx, size_t *n) {
   lua_State *L = w->L;
   Key *keys = NULL;
@@ -387,7 +387,7 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
   for (lua_pushnil(L); lua_next(L, idx);) {
     lua_pop(L, 1);
     if (!lua_checkstack(L, LUA_MINSTACK)) {
-      lua_settop(L, top);  // makes room on the stack for the error message
+      lua_settop(L, top);  // make room on the stack for the error message
       face_error(L, ERR_LIMIT, "%s is a table of more than %zu fields, which "
                  "do not fit on Lua's stack\n  pass many numbers as a tensor",
                  argkey_path(w), *n);
@@ -403,8 +403,8 @@ static Key *push_keys(Walk *w, int idx, size_t *n) {
 
 static void walk(Walk *w, int idx);
 
-// Reports whether the field k of the table at idx is a constant of the program:
-// its metatable lists the field in `__constants`.
+// Reports whether field k of the table at idx is a constant of the program,
+// because the `__constants` of the table's metatable list it.
 static bool is_constant(Walk *w, int idx, const Key *k) {
   lua_State *L = w->L;
   if (!lua_getmetatable(L, idx)) return false;
@@ -447,8 +447,8 @@ bool argkey_met(Walk *w, const void *p) {
   return false;
 }
 
-// Reports whether the walk has already met table p, which is at idx. If so,
-// during a trace, replaces the table at idx by its copy for the kernel.
+// Reports whether the walk has met table p, at idx, before. During a trace,
+// also replaces such a table by the copy that was made for the kernel.
 static bool met(Walk *w, int idx, const void *p) {
   for (int i = 0; i < w->depth; i++)
     if (w->open[i].table == p)
@@ -462,8 +462,8 @@ static bool met(Walk *w, int idx, const void *p) {
   return true;
 }
 
-// Rejects an argument that is a host-only object of lua/cute. Accepts such an
-// object as a field of a table, because a kernel may ignore it.
+// Rejects an argument that is a host-only object of lua/cute. In a field of a
+// table, such an object is accepted, because the kernel may ignore it.
 static void refuse_host(Walk *w, int idx) {
   lua_State *L = w->L;
   if (w->calls || w->depth) return;
@@ -492,7 +492,7 @@ static void walk_table(Walk *w, int idx) {
   put(w, ARG_HEAD(ARG_TABLE, n));
   put_metatable(w, idx);
   if (w->see) {
-    // Allocates as many list entries as the original table has.
+    // allocate as many list entries as the original table has
     lua_createtable(L, (int)lua_rawlen(L, idx), 0);
     copy = lua_gettop(L);
     lua_pushvalue(L, copy);
@@ -512,8 +512,8 @@ static void walk_table(Walk *w, int idx) {
 // ---- other values ----
 
 // Rejects a value that cannot be an argument of a kernel. In a cached call
-// (plan_cache.c), appends the value's address instead, because the called
-// operation checks the value.
+// (plan_cache.c), the called operation checks the value, so its address is
+// appended instead.
 static void refuse(Walk *w, int idx) {
   static const char *const advice[][2] = {
     {"devbuf", "\n  give a tensor of it: cute.on_device(tensor, buffer)"},
@@ -562,7 +562,7 @@ static void walk_userdata(Walk *w, int idx) {
   }
 }
 
-// Appends the value of a number for which the program is compiled.
+// Appends a number that is a constant of the program.
 static void put_number(Walk *w, int at) {
   lua_State *L = w->L;
   uint64_t bits;
@@ -648,7 +648,8 @@ void argkey_add(Walk *w, int idx) {
 
 void argkey_value(Walk *w, int idx) { walk(w, idx); }
 
-// Returns the address of a leaf's first element, in bits.
+// Returns the position in memory of the first element of argument l, in bits
+// from address 0.
 static uint64_t start_of(const Leaf *l) {
   uint64_t base = l->host ? (uint64_t)(uintptr_t)l->host->p
                   : l->dev ? l->dev->ptr : 0;
@@ -656,9 +657,9 @@ static uint64_t start_of(const Leaf *l) {
                     * (uint64_t)dtype_bits(l->type);
 }
 
-// Appends to the key the distance of each leaf from the first leaf of its group
-// (leaves whose memory overlaps). So in calls with equal keys, the arguments
-// overlap in the same way.
+// Arguments (leaves) whose memory overlaps form a group. Appends the distance
+// of each leaf from the first leaf of its group. In calls with equal keys, the
+// arguments then overlap in the same way.
 static void put_distances(Walk *w, const int *group) {
   for (size_t i = 0; i < w->nleaf; i++) {
     size_t first = 0;
@@ -733,18 +734,18 @@ const char *argkey_path(const Walk *w) {
 
 // ---- memory ----
 
-// The bits [from, to) of host or GPU memory that a leaf may access.
+// The bits [from, to) of host or GPU memory that an argument (leaf) may access.
 typedef struct Span {
   uint64_t from, to;
   size_t leaf;
 } Span;
 
-// Computes the memory that a leaf may access. Returns false for a number, an
-// empty tensor, or a tensor that was closed.
+// Computes the memory that an argument (leaf) may access. Returns false if
+// there is none: for a number, an empty tensor, or a closed tensor.
 static bool span_of(const Leaf *l, Span *s) {
   if (!l->pointer) return false;
-  // A symbolic tensor has no memory. All its leaves get the same span, the
-  // address of the tensor object, so they count as overlapping.
+  // A symbolic tensor has no memory. Its span is the address of the tensor
+  // object, so that all leaves of this tensor overlap.
   if (!l->host && !l->dev) {
     *s = (Span){(uint64_t)(uintptr_t)l->t, (uint64_t)(uintptr_t)l->t + 1,
                 s->leaf};
@@ -758,9 +759,9 @@ static bool span_of(const Leaf *l, Span *s) {
   return true;
 }
 
-// Writes the group number of each span's leaf to group[]. Leaves whose spans
-// overlap, directly or through other spans, get the same number, from 1 on.
-// Returns the largest number.
+// Groups the arguments (leaves) whose memory spans overlap, directly or through
+// other spans. Sets group[] of each such leaf to the number of its group, from
+// 1 on. Returns the largest number.
 static int group_spans(const Span *s, size_t n, int *group) {
   int groups = 0;
   for (size_t i = 0; i < n; i++)

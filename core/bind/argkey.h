@@ -1,7 +1,7 @@
 // The argument key of a launch. Its words are the properties of the arguments
 // for which a program is compiled. Its leaves are the values that each launch
-// passes. argkey.c walks over arguments, and argmatch.c compares them with a
-// key. kernlib.c and launchlib.c use both files.
+// passes. argkey.c builds the key from the arguments, and argmatch.c compares
+// arguments with a key. kernlib.c and launchlib.c use both files.
 #ifndef CUTE_ARGKEY_H
 #define CUTE_ARGKEY_H
 
@@ -12,10 +12,11 @@
 #define MT_CONSTEXPR "cute.constexpr"
 #define MT_SYMBOL "cute.symbol"
 
-// The words describe values in preorder. The first word of a value is its head.
-// The head has a tag and, in the bits above the tag, a number. "head" below
-// states the meaning of this number. Other words may follow the head: "words"
-// below. Some words are addresses of objects, which an ArgKey keeps alive.
+// The words describe values in preorder. The first word of a value, its head,
+// has a tag in the low 8 bits and a number above them. After "head", the
+// comments below state the meaning of this number. After "words", they list the
+// words that follow the head. Some words are addresses of objects, which an
+// ArgKey keeps alive.
 typedef enum ArgTag {
   ARG_NIL = 1, ARG_FALSE, ARG_TRUE,
   ARG_NUMBER,   // head: DType; the value itself is a leaf
@@ -28,17 +29,17 @@ typedef enum ArgTag {
   ARG_OBJECT, ARG_STREAM,
   // head: number of fields; words: the metatable, the keys and values
   ARG_TABLE,
-  ARG_SAME,  // a table that was seen before; head: index in Walk.table
+  ARG_SAME,  // a table that was met before; head: its index in Walk.table
   // head: ArgFlags; words: the layout. Its dynamic extents and strides are
   // leaves.
   ARG_LAYOUT,
   // head: DType, ArgFlags; words: the alignment and the layout. The memory, and
   // dynamic extents and strides, are leaves.
   ARG_TENSOR,
-  // head: bytes of a TMA atom; words: the atom; the atom's tensor is a leaf
+  // head: bytes of a TMA atom; words: the atom. Its tensor is a leaf.
   ARG_TMA,
   ARG_CODE,     // head: id of a function's code; words: its upvalues
-  // after the last argument; words: the group of each leaf (argkey_overlaps)
+  // Follows the last argument. Words: the group of each leaf (argkey_overlaps).
   ARG_OVERLAP
 } ArgTag;
 enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
@@ -49,18 +50,18 @@ enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
 #define ARG_DEPTH 32         // maximum nesting of tables
 #define ARG_LEAVES 1024      // maximum number of leaves
 
-// A plain layout is stored as: the number of words of its shape, the shape's
-// words, and a stride for each mode. A dynamic layout adds the divisibility of
-// each extent and stride (0: static). A composed layout is stored as a string,
-// which is its text. The base of a coordinate tensor is also a string, which
-// precedes the layout.
+// A plain layout is stored as the number of words of its shape, the shape's
+// words, and a stride for each mode. A dynamic layout is followed by the
+// divisibility of each extent and stride (0: static). A composed layout is
+// stored as its text. The base of a coordinate tensor is also stored as text,
+// before the layout.
 
-// A value that a launch passes: memory, or a number.
+// A value that each launch passes: memory, or a number.
 typedef struct Leaf {
   DType type;
   bool pointer;
-  // true for the stride of a mode with one element; such a stride may be any
-  // number
+  // true for the stride of a mode with one element, because such a stride may
+  // have any value
   bool free;
   int argument;            // number of the argument that contains the value
   size_t place;            // number of this leaf, from 1 on
@@ -68,10 +69,10 @@ typedef struct Leaf {
   int64_t number;          // the value, if it is an integer
   double real;             // the value, if it is a float
   uint64_t bits;
-  const Tensor *t;         // for memory: the tensor, inside its userdata
+  const Tensor *t;         // for memory: the tensor inside its userdata
   const struct TmaBox *tma;  // TMA atom to which the tensor belongs, or NULL
-  // The host or device buffer that has the memory. Both are NULL for a symbolic
-  // tensor.
+  // The host or device buffer that contains the memory. Both are NULL for a
+  // symbolic tensor.
   const HostBuf *host;
   DevBuf *dev;
   // The layout reaches the elements [-before, after), counted from the first
@@ -87,8 +88,8 @@ typedef struct Symbol {
 } Symbol;
 
 // Callbacks of a walk over the arguments during a trace (kernlib.c). Each
-// callback pushes the traced value that the kernel gets in place of an
-// argument. `count` is the number of elements of a tensor's memory.
+// callback pushes the traced value that replaces an argument in the kernel.
+// `count` is the number of elements of a tensor's memory.
 struct Walk;
 typedef struct Seen {
   void (*number)(const struct Walk *w, DType type);
@@ -103,43 +104,43 @@ typedef struct Seen {
 typedef struct Walk {
   Ctx *cx;
   lua_State *L;
-  uint64_t *w;             // words of the argument key that were written
+  uint64_t *w;             // the words of the argument key so far
   Leaf *leaf;
   size_t n, cap, nleaf, leafcap;
   const void **table;      // addresses of the tables that the walk has seen
   size_t ntable, tablecap;
   int call;  // stack index of the table {arguments, kernel =} of the call, or 0
   int argument;            // number of the argument that the walk is reading
-  int depth;               // number of nested tables that contain the current
-                           // value
+  int depth;               // number of tables around the current value
   struct { const void *table; int key; } open[ARG_DEPTH];
-  // Stack index of a list that keeps alive the objects whose addresses are
-  // words, or 0.
+  // Stack index of a list, or 0. The list keeps alive the objects whose
+  // addresses are words.
   int hold;
   // Stack index of a table, or 0: {[leaf] = buffer, [-leaf] = TMA atom}, where
   // `leaf` is the number of the leaf, from 1 on.
   int buffers;
   // Callbacks that replace arguments during a trace, or NULL.
   const Seen *see;
-  // During a trace: stack indices of the kernel's function, and of the list of
-  // tables copied for the kernel.
+  // During a trace: stack index of the kernel's function, and stack index of
+  // the list of tables that were copied for the kernel.
   int func, copies;
   // Stack index of the cache of calls (plan_cache.c), or 0 for a launch.
   int calls;
-  // Called for a function among the arguments of a cached call (plan_cache.c).
-  // NULL for a launch.
+  // In a cached call (plan_cache.c): a function to call for each function among
+  // the arguments. NULL for a launch.
   void (*function)(struct Walk *w, int idx);
   // Stream among the arguments of a cached call, or NULL.
   const struct GpuStream *stream;
-  // constant: numbers become constants of the program. symbolic: some leaf is
-  // a cute.sym_int or belongs to a symbolic tensor.
+  // constant: whether numbers are treated as constants of the program.
+  // symbolic: whether some leaf is a cute.sym_int or belongs to a symbolic
+  // tensor.
   bool constant, symbolic;
   // numbers: some argument is or contains a number. in_table: a table among the
   // arguments contains a number.
   bool numbers, in_table;
 } Walk;
 
-// argkey.c: begins a walk. `launch` is the first word: an integer that encodes
+// argkey.c: begins a walk. The first word is `launch`, an integer that encodes
 // other properties for which the program is compiled.
 Walk argkey_begin(Ctx *cx, lua_State *L, uint64_t launch);
 // walks over the next argument of the kernel
@@ -148,24 +149,24 @@ void argkey_put(Walk *w, uint64_t word);
 void argkey_value(Walk *w, int idx);   // walks over a value inside an argument
 // Appends the address of the object at idx.
 void argkey_object(Walk *w, int idx);
-// Reports whether the walk met table p before. If so, appends ARG_SAME.
+// Reports whether the walk has met table p before. If so, appends ARG_SAME.
 bool argkey_met(Walk *w, const void *p);
 void argkey_end(Walk *w);           // ends a walk, after the last argument
 uint64_t argkey_hash(const Walk *w);
 // Returns the name of the kernel that a call launches; NULL: the kernel has no
 // name. `call` is the stack index of the table {arguments, kernel =}.
 const char *argkey_name(lua_State *L, int call);
-// Returns the part of the leaf's buffer that a kernel may access: byte offset
-// and number of bytes. Raises an error if a kernel cannot use this memory. The
-// caller has checked that the buffer is open.
+// Returns the part of the leaf's buffer that a kernel may access, as byte
+// offset and number of bytes. Raises an error if a kernel cannot use this
+// memory. The caller must have checked that the buffer is open.
 typedef struct LeafMemory { int64_t offset, bytes; } LeafMemory;
 LeafMemory argkey_memory(Ctx *cx, const Leaf *l);
-// Finds leaves with overlapping memory among the n leaves at l. Sets group[i]
-// to 0 if leaf i overlaps no other leaf, else to a number that all leaves
-// connected by overlaps share. Returns false if no leaves overlap.
+// Groups the n leaves at l by overlapping memory. Sets group[i] to 0 if leaf i
+// overlaps no other leaf, else to a number shared by all leaves that overlap
+// it, directly or through others. Returns false if no leaves overlap.
 bool argkey_overlaps(Ctx *cx, const Leaf *l, size_t n, int *group);
 
-// An argument key that is kept with its program, so that later launches can be
+// An argument key, kept with its program. Arguments of later launches are
 // compared with it.
 typedef struct ArgKey {
   const char *name;        // name of the kernel, or NULL
@@ -180,32 +181,32 @@ static inline ArgKey *argkey_box(lua_State *L, int idx) {
   return face_check(L, idx, MT_KIND, "kind");
 }
 
-// kernlib.c: reports whether the values that a trace read, listed in the table
-// at idx, are unchanged.
+// kernlib.c: reports whether all values that a trace read, which the table at
+// idx lists, are unchanged.
 bool kernlib_unchanged(lua_State *L, int idx);
 
-// argmatch.c: returns the leaves to pass to a program with key k for the
-// arguments of a walk. Raises an error that names an argument that does not fit
-// the key.
+// argmatch.c: returns the leaves to pass to a program with key k, for the
+// arguments of walk w. If an argument does not fit the key, raises an error
+// that names it.
 const Leaf *argmatch_fit(const Walk *w, const ArgKey *k);
-// A plain layout in words: n words of a shape, and `leaves` strides. shape_div
-// and stride_div have the divisibility of each extent and stride; they are NULL
-// in a static layout.
+// A plain layout as words of a key: n words of a shape, and `leaves` strides.
+// shape_div and stride_div have the divisibility of each extent and stride.
+// They are NULL if the layout is static.
 typedef struct ArgLayout {
   size_t n, leaves;
   const uint64_t *shape, *stride, *shape_div, *stride_div;
 } ArgLayout;
 // Reads a plain layout from the words at *at, and advances *at past it.
 ArgLayout argmatch_layout(const uint64_t **at, bool dynamic);
-// Returns the extent or stride in a word of a layout.
+// Converts a word of a layout to an extent or stride.
 Dim argmatch_dim(uint64_t word);
-// Returns the number of words of a string, a TMA atom, a number or a constant,
-// including its head.
+// Returns the number of words, with the head, of a string, a TMA atom, a number
+// or a constant.
 size_t argmatch_words(const uint64_t *at);
-// Reports whether s can follow a dot in Lua, as in t.name.
+// Reports whether s is a Lua name, which can follow a dot as in t.name.
 bool argkey_is_name(const char *s, size_t n);
-// Returns a text that names the argument that the walk is reading: "kernel k:
-// argument 2.scale[3]".
+// Returns a text that names the argument that the walk has reached, such as
+// "kernel k: argument 2.scale[3]".
 const char *argkey_path(const Walk *w);
 
 #endif

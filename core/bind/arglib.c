@@ -1,5 +1,5 @@
-// Checks the number and types of the arguments of public functions, by their
-// signatures (public.c).
+// Checks the arguments of public functions: their number, and their types as in
+// the signatures (public.c).
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,8 +9,8 @@
 
 // ---- messages ----
 
-// Returns advice for a value of type `got` that users of other languages often
-// pass where `want` is expected.
+// Returns advice for a common mistake of users of other languages: a value of
+// type `got` where `want` is expected.
 static const char *advice_on(const char *want, const char *got) {
   const char *end = strrchr(got, '.');
   bool result = strcmp(got, "nil") == 0 || strcmp(got, "no value") == 0 ||
@@ -48,9 +48,9 @@ static bool called_with_dot(const Public *p, int arg, const char *got) {
   return arg == 1 || strcmp(got, "no value") == 0;
 }
 
-// Raises the error that method p was called with a dot. `arg` and `got` are the
-// bad argument's number and text. `use` shows how to call the method:
-// "value:lt(other)".
+// Raises the error that method p was called with a dot. `arg` is the number of
+// the bad argument, and `got` is its text. `use` shows the correct call, such
+// as "value:lt(other)".
 static _Noreturn void dot_error(lua_State *L, const Public *p, int arg,
                                 const char *got, const char *use) {
   bool any = arg > 1 && (lua_getlocal(L, &p->ar, *p->ar.what == 'C' ? 1 : -1) ||
@@ -61,8 +61,8 @@ static _Noreturn void dot_error(lua_State *L, const Public *p, int arg,
 }
 
 // Raises the error that argument number `arg` of p is not of type `want`. In a
-// method, the receiver is argument 1. `arg` is 0 or less if the number is
-// unknown, as for a field of options.
+// method, the receiver is argument 1. If the number is unknown, as for a field
+// of options, `arg` is 0 or less.
 static _Noreturn void complain(lua_State *L, const Public *p, int arg,
                                const char *want, const char *got) {
   char use[512], at[16] = "";
@@ -93,8 +93,8 @@ static _Noreturn void operand_error(lua_State *L, int arg, const char *name,
 }
 
 // Raises the error for argument `arg` of the C function at stack level `level`.
-// The message names the public function that the user called, and the number of
-// the argument in that call. `got` describes the given value.
+// The message names the public function that the user called, and counts the
+// argument as in that call. `got` describes the given value.
 static _Noreturn void wrong_argument(lua_State *L, int level, int arg,
                                      const char *want, const char *got) {
   Public p;
@@ -122,8 +122,8 @@ void face_argerror(lua_State *L, int arg, const char *want) {
   bad_argument(L, 0, arg, want);
 }
 
-// Raises an error if the function at a stack level was given more than `most`
-// arguments. Trailing nils are ignored.
+// Raises an error if the function at stack level `level` received more than
+// `most` arguments, not counting trailing nils.
 static void too_many(lua_State *L, int level, int most, int method) {
   char want[48];
   int n = lua_gettop(L);
@@ -183,8 +183,8 @@ void face_check_options(lua_State *L, int idx, const char *names) {
   }
 }
 
-// check_options(table, names): checks that the table has no keys other than
-// `names`. For tables that the signature does not describe.
+// check_options(table, names): raises an error if the table has a key that is
+// not among `names`. For tables that the signature does not describe.
 static int l_check_options(lua_State *L) {
   face_check_options(L, 1, face_checkstr(L, 2));
   return 0;
@@ -209,8 +209,8 @@ static int l_nearest(lua_State *L) {
 
 // ---- C functions ----
 
-// Pushes the prefix for the names of functions in the table on top: "cute.", or
-// "tensor:" for the metatable of tensors.
+// Pushes the prefix for the names of functions in the table on top, such as
+// "cute.", or "tensor:" for the metatable of tensors.
 static const char *push_prefix(lua_State *L) {
   lua_pushliteral(L, "__name");
   if (lua_rawget(L, -2) != LUA_TSTRING) {
@@ -268,7 +268,8 @@ void face_setfuncs(lua_State *L, const luaL_Reg *regs) {
 
 // ---- types of Lua functions ----
 
-// Reports whether the value at idx has the type named by a word of a signature.
+// Reports whether the value at idx has the type that `word` names in a
+// signature.
 static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   const char *t = face_typename(L, idx);
   // A table with a __name in its metatable is an object of lua/cute.
@@ -283,8 +284,8 @@ static bool of_type(lua_State *L, int idx, const char *word, size_t n) {
   return n == 3 && memcmp(word, "any", n) == 0;
 }
 
-// Finds the next word of a type such as "integer|value" and moves *at past it.
-// Returns false after the last word.
+// Finds the next word of a type such as "integer|value", and sets *at to the
+// position after it. Returns false after the last word.
 static bool next_word(const char **at, const char *end, const char **word,
                       size_t *n) {
   if (*at >= end) return false;
@@ -295,8 +296,8 @@ static bool next_word(const char **at, const char *end, const char **word,
   return true;
 }
 
-// Reports whether a parameter accepts an element type or its name,
-// "dtype|string".
+// Reports whether the type of a parameter is "dtype|string": an element type or
+// its name.
 static bool names_dtype(const Param *p) {
   static const char both[] = "dtype|string";
   return p->type_len >= sizeof both - 1 &&
@@ -322,9 +323,8 @@ static bool fits(lua_State *L, int idx, const Param *p) {
   return false;
 }
 
-// Writes a description of the values that a parameter accepts, for error
-// messages. This is the parameter's type in words, such as "integer or traced
-// value", or the parameter's name if it has no type.
+// Writes for error messages what a parameter accepts: its type in words, such
+// as "integer or traced value", or its name if it has no type.
 static void wanted(const Param *p, char *out, size_t size) {
   static const char *const said[][2] = {
     {"value", "traced value"}, {"dtype", "element type"},
@@ -350,7 +350,7 @@ static void wanted(const Param *p, char *out, size_t size) {
   }
 }
 
-// The data of a signature that check_call uses: its parameters, without the
+// The part of a signature that check_call uses: the parameters, without the
 // receiver.
 typedef struct Checks {
   // `most` is the maximum number of arguments, including a method's receiver.
@@ -370,8 +370,8 @@ static void check_argument(lua_State *L, int arg, const Param *p) {
 }
 
 // check(...), the function that checker(signature [, class]) returns. A public
-// Lua function calls it with its arguments. Raises an error if the arguments do
-// not match the signature, or if a method's receiver does not have metatable
+// Lua function passes its arguments to it. It raises an error if the arguments
+// do not match the signature, or if the metatable of a method's receiver is not
 // `class`. Upvalues: signature, Checks, class.
 static int check_call(lua_State *L) {
   const Checks *c = lua_touserdata(L, lua_upvalueindex(2));
@@ -413,9 +413,9 @@ static int l_checker(lua_State *L) {
   return 1;
 }
 
-// bad_argument(n, want, value): raises the error that argument n (not counting
-// the receiver) of the public function being called is not of type `want`. Lua
-// code uses bad_argument for checks beyond types.
+// bad_argument(n, want, value): raises the error that argument n of the public
+// function being called is not of type `want`. n does not count the receiver.
+// For checks in Lua code that go beyond types.
 static int l_bad_argument(lua_State *L) {
   Public p;
   int n = (int)face_checkint(L, 1);
@@ -427,9 +427,9 @@ static int l_bad_argument(lua_State *L) {
 
 enum { GIVEN = 6 };  // maximum number of arguments that a message quotes
 
-// usage() -> three texts about the public function being called: its name; its
-// arguments, as in "given (1, \"x\")"; and its use, as in "use cute.size(x,
-// modes...)". Returns nothing if no public function is being called.
+// usage() -> three texts about the public function being called, or nothing if
+// there is none: its name; the arguments, as in "given (1, \"x\")"; its use, as
+// in "use cute.size(x, modes...)".
 static int l_usage(lua_State *L) {
   Public p;
   char use[512];
@@ -510,8 +510,8 @@ const char *face_checklstr(lua_State *L, int idx, size_t *n) {
   return lua_tolstring(L, idx, n);
 }
 
-// Returns the userdata at idx. If it is of another type, raises an error that
-// names the expected type by the metatable's name, without "cute.".
+// Returns the userdata at idx. If it has another metatable than tname, raises
+// an error. The error names the expected type: tname without "cute.".
 void *face_checkudata(lua_State *L, int idx, const char *tname) {
   void *p = luaL_testudata(L, idx, tname);
   if (!p) face_argerror(L, idx, tname + 5);
@@ -589,8 +589,9 @@ static const char *const signs[][2] = {
   {"__unm", "-"}, {"__bnot", "~"}, {"__len", "#"}, {"__call", NULL}};
 enum { BINARY = 15 };  // binary operators
 
-// Handles an operator that the first operand's type lacks: calls the second
-// operand's metamethod, or raises an error. Upvalue 1: index in signs.
+// Handles an operator that the type of the first operand lacks. If the second
+// operand has a metamethod for it, calls this metamethod. Otherwise raises an
+// error. Upvalue 1: index in signs.
 static int no_operator(lua_State *L) {
   int k = (int)lua_tointeger(L, lua_upvalueindex(1));
   luaL_checkstack(L, 8, "operands");
@@ -615,8 +616,8 @@ static int no_operator(lua_State *L) {
              signs[k][1], a, b);
 }
 
-// Offers the names of methods in the table at idx as corrections of a misspelt
-// method name. Methods are functions without a leading "__".
+// Offers the methods in the table at idx as corrections of a misspelt name.
+// Methods are functions whose names do not begin with "__".
 static void offer_methods(lua_State *L, int idx, Nearest *to) {
   for (lua_pushnil(L); lua_next(L, idx); lua_pop(L, 1)) {
     if (lua_type(L, -2) != LUA_TSTRING || !lua_isfunction(L, -1)) continue;
@@ -625,8 +626,8 @@ static void offer_methods(lua_State *L, int idx, Nearest *to) {
   }
 }
 
-// Raises the error that `what` has no field named by the key at index 2.
-// Suggests a similar name among the methods and `fields`.
+// Raises the error that `what` has no field with the key at index 2. Suggests a
+// similar name among the methods and `fields`.
 static _Noreturn void no_field(lua_State *L, const char *what, int methods,
                                const char *fields) {
   luaL_checkstack(L, 8, "error message");
@@ -647,8 +648,8 @@ void face_nofield(lua_State *L, int methods, const char *fields) {
   no_field(L, what, methods, fields);
 }
 
-// Implements __index of a metatable's own metatable: raises an error for a
-// method that the type lacks.
+// Runs if the metatable of a type lacks a method: raises an error that names
+// the method.
 static int no_method(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, 1);
@@ -663,7 +664,7 @@ static int no_method(lua_State *L) {
 void face_complete(lua_State *L) {
   lua_pushliteral(L, "__name");
   lua_rawget(L, -2);
-  // Tuples and traced values keep Lua's own length operator.
+  // for tuples and traced values, # remains Lua's own length operator
   const char *name = lua_tostring(L, -1);
   bool no_len = strcmp(name, "cute.tuple") == 0 || strcmp(name, MT_VALUE) == 0;
   lua_pop(L, 1);

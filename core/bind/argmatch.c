@@ -1,7 +1,7 @@
 // Checks whether the arguments of a launch fit the argument key of a compiled
 // program. Numbers and addresses may differ. Dynamic extents and strides may
-// differ within their declared limits. If anything else differs, the error
-// message names the argument.
+// differ within their declared limits. For any other difference, raises an
+// error that names the argument.
 #include "bind/argkey.h"
 
 #include <stdio.h>
@@ -10,7 +10,8 @@
 
 #include "bind/laylib.h"
 
-// State of a comparison of given arguments with the words of a stored key.
+// State of a comparison between the words of given arguments and of a stored
+// key.
 typedef struct Fit {
   Ctx *cx;
   const ArgKey *k;
@@ -52,8 +53,8 @@ size_t argmatch_words(const uint64_t *at) {
   }
 }
 
-// Prints a string up to its first 0 byte. The text of a composed layout has ids
-// of Lua functions after the 0 byte, and messages do not show these ids.
+// Prints a string up to its first 0 byte. In a composed layout, ids of Lua
+// functions follow this byte. Messages must not show them.
 static void print_string(Fit *f, const uint64_t *at, Buf *b) {
   int n = (int)ARG_MORE(*at);
   buf_printf(f->cx, b, "%.*s", n < 120 ? n : 120, (const char *)(at + 1));
@@ -67,8 +68,8 @@ static void print_dim(Fit *f, uint64_t word, uint64_t div, Buf *b) {
 }
 
 // Prints a tuple with the nesting of v's shape. Its leaves are `words` or, if
-// `words` is NULL, the extents of the shape. *at is the index of the next word
-// of the shape, and *leaf is the index of the next leaf.
+// `words` is NULL, the extents of the shape. *at and *leaf are the indices of
+// the next word of the shape and of the next leaf.
 static void print_tuple(Fit *f, const ArgLayout *v, const uint64_t *words,
                         const uint64_t *div, size_t *at, size_t *leaf,
                         Buf *b) {
@@ -240,9 +241,9 @@ static void given_numbers(Fit *f, const ArgLayout *v, Dim *shape, Dim *stride) {
   }
 }
 
-// Adds a leaf with the value d of a dynamic extent or stride. Returns false if
-// the value is unknown, less than `least`, not a multiple of `div`, or too
-// large for the type.
+// Adds the value d of a dynamic extent or stride to the values that the launch
+// passes. Returns false if it is unknown, less than `least`, not a multiple of
+// `div`, or too large for the type.
 static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   int64_t v = d.w;
   if (!dim_static(d) || v % div || v < least ||
@@ -253,9 +254,9 @@ static bool take_number(Fit *f, Dim d, int64_t div, DType type, int64_t least) {
   return true;
 }
 
-// Compares the given layout with the layout of the key. `given` and `want` are
-// their head words. Adds leaves for dynamic extents and strides. Returns false
-// if the layouts do not fit.
+// Compares a given layout with the layout of the key. `given` and `want` are
+// their head words. Takes a leaf for each dynamic extent and stride. Returns
+// false if the layouts do not fit.
 static bool fit_layout(Fit *f, uint64_t given, uint64_t want) {
   if ((given ^ want) & ARG_COMPOSED) return false;
   if (given & ARG_COMPOSED) {
@@ -390,9 +391,9 @@ static void fit_value(Fit *f) {
   f->given += n, f->want += n;
 }
 
-// Rejects arguments that share memory if the arguments at compilation did not,
-// because the program may use a value that it loaded before a store through
-// another argument.
+// Rejects arguments that share memory if they did not at compilation. The
+// program may use a value that it loaded before a store through another
+// argument.
 static void check_overlap(Ctx *cx, const ArgKey *k, const Leaf *l) {
   int *group = NEW(cx, int, k->nleaf + 1);
   if (!argkey_overlaps(cx, l, k->nleaf, group)) return;

@@ -54,8 +54,8 @@ static void push_copy(lua_State *L, TiledCopy c) {
   push_box(L, (AtomBox){.kind = BOX_COPY, .tiled = true, .copy = c});
 }
 
-// Returns the tiled operation of kind `kind` at idx. For a slice, sets *thr to
-// the slice's thread, otherwise to 0.
+// Returns the tiled operation of kind `kind` at idx, or of the slice at idx.
+// Sets *thr to the slice's thread, or to 0 if there is no slice.
 static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
                                   Dim *thr) {
   *thr = dim_int(cx, 0);
@@ -67,8 +67,8 @@ static const AtomBox *check_tiled(Ctx *cx, lua_State *L, int idx, BoxKind kind,
   return b;
 }
 
-// Returns the AtomBox at idx if it is an atom, a tiled operation or a slice of
-// kind `kind`, else NULL.
+// Returns the AtomBox at idx if it is an atom, a tiled operation or a slice,
+// and is of kind `kind`. Otherwise returns NULL.
 static const AtomBox *test_any(Ctx *cx, lua_State *L, int idx, BoxKind kind) {
   Dim thr;
   const AtomBox *b = luaL_testudata(L, idx, MT_ATOM);
@@ -93,8 +93,8 @@ static CopyAtom check_copy_atom(Ctx *cx, lua_State *L, int idx) {
 
 // ---- arguments ----
 
-// The argument of partition: a tensor, or a layout. For a layout, the results
-// are also layouts.
+// The argument of partition: a tensor or a layout. The results for a layout are
+// also layouts.
 typedef struct Subject {
   Tensor t;
   bool layout;
@@ -111,8 +111,8 @@ static Subject check_subject(Ctx *cx, lua_State *L, int idx) {
   return s;
 }
 
-// Pushes the partition t of the subject at stack index src: as a tensor or, if
-// the subject is a layout, as a layout and an offset.
+// Pushes t, a partition of the subject at stack index src. If the subject is a
+// tensor, t is pushed as a tensor, else as a layout and an offset.
 static int push_view(lua_State *L, const Subject *s, const Tensor *t, int src) {
   if (s->layout) {
     face_push_layout(L, t->l);
@@ -156,11 +156,11 @@ static int l_make_mma_atom(lua_State *L) {
 }
 
 // make_copy_atom(name, type [, bits | {num_bits_per_copy = n, ...}]) -> a copy
-// atom for elements of this type
+// atom for elements of type `type`
 static int l_make_copy_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
-  // The operation may be a table whose field `atom` is the name of an atom. A
-  // table without this field describes a bulk copy.
+  // A table as the operation either has a field `atom`, the name of an atom, or
+  // describes a bulk copy.
   if (lua_istable(L, 1)) {
     if (lua_getfield(L, 1, "atom") == LUA_TNIL) {
       lua_pop(L, 1);
@@ -228,8 +228,8 @@ static int l_make_tiled_copy_tv(lua_State *L) {
   return 1;
 }
 
-// make_tiled_copy(atom, thr_layout, val_layout), or (atom, layout_tv, tiler) if
-// the third argument is a tiler (a table)
+// make_tiled_copy(atom, thr_layout, val_layout). If the third argument is a
+// tiler (a table), the arguments are (atom, layout_tv, tiler).
 static int l_make_tiled_copy(lua_State *L) {
   if (!lua_istable(L, 3)) return l_make_tiled_copy_tv(L);
   Ctx *cx = face_enter(L);
@@ -247,9 +247,9 @@ static int l_make_cotiled_copy(lua_State *L) {
   return 1;
 }
 
-// umma_descriptors(maker, reader, tensor, mn_major): the tensor of descriptors
-// by which a tcgen05 operation reads `tensor`. Error messages name the function
-// `maker` and the operation `reader`.
+// umma_descriptors(maker, reader, tensor, mn_major) -> a tensor of descriptors,
+// with which a tcgen05 operation reads `tensor`. Error messages name the
+// function `maker` and the operation `reader`.
 static int l_umma_descriptors(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *maker = face_checkstr(L, 1), *reader = face_checkstr(L, 2);
@@ -260,9 +260,9 @@ static int l_umma_descriptors(lua_State *L) {
   return 1;
 }
 
-// umma_descriptor(maker, layout, bits, mn_major): a descriptor with address 0
-// for a layout of elements of `bits` bits. Error messages name the function
-// `maker`.
+// umma_descriptor(maker, layout, bits, mn_major) -> a descriptor with address
+// 0, for a layout whose elements have `bits` bits. Error messages name the
+// function `maker`.
 static int l_umma_descriptor(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *maker = face_checkstr(L, 1);
@@ -273,7 +273,7 @@ static int l_umma_descriptor(lua_State *L) {
   return 1;
 }
 
-// descriptor_bits(tensor of descriptors): the tensor's first descriptor, a u64
+// descriptor_bits(tensor of descriptors) -> its first descriptor, a u64
 static int l_descriptor_bits(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -285,8 +285,8 @@ static int l_descriptor_bits(lua_State *L) {
   return 1;
 }
 
-// descriptor_of(bits, dtype): a tensor of shape (1,1) with one descriptor,
-// whose value is `bits`
+// descriptor_of(bits, dtype) -> a tensor of shape (1,1) with the descriptor
+// `bits`
 static int l_descriptor_of(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "a descriptor");
@@ -300,9 +300,9 @@ static int l_descriptor_of(lua_State *L) {
   return 1;
 }
 
-// Makes a tiled copy for operand `which` of a tiled MMA, which is 'A', 'B' or
-// 'C'. If `which` is 0, makes a tiled copy for C whose values have the order of
-// a single atom.
+// Makes a tiled copy for operand `which` ('A', 'B' or 'C') of a tiled MMA. If
+// `which` is 0, makes a tiled copy for C with the order of values of a single
+// atom.
 static int copy_of_mma(lua_State *L, int which) {
   Ctx *cx = face_enter(L);
   Dim thr;
@@ -329,9 +329,9 @@ static int64_t threads_of(Ctx *cx, const AtomBox *b) {
                             : tiled_copy_size(cx, &b->copy);
 }
 
-// Reports whether thr is threadIdx.x and no branch surrounds the current line
-// of the script, so that all threads of a one-dimensional block execute this
-// line.
+// Reports whether all threads of the block execute the current line of the
+// script: the block is one-dimensional, thr is threadIdx.x, and no branch
+// surrounds the line.
 static bool whole_block(const Fn *fn, Dim thr) {
   const Ins *i = ir_get(fn, dim_getref(thr));
   for (size_t k = 0; k < fn->region.n; k++)
@@ -341,9 +341,9 @@ static bool whole_block(const Fn *fn, Dim thr) {
 }
 
 // Raises an error if the block has fewer threads than the tiled operation,
-// because part of each tile would not be processed. Also raises an error if the
-// block has more threads, because these would access elements beyond the tile.
-// More threads are no error if only some of them slice the operation.
+// because a part of each tile would not be processed. Also raises an error if
+// the block has more threads and all of them slice the operation. The
+// additional threads would access elements beyond the tile.
 static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
   const int32_t *block = ir_fn(cx)->block;
   int64_t have = (int64_t)block[0] * block[1] * block[2];
@@ -367,9 +367,8 @@ static void check_threads(Ctx *cx, lua_State *L, const AtomBox *b, Dim thr) {
              "threads (%s)", what, (int)want, (int)have, (int)want, name);
 }
 
-// Makes the simulator check that a thread index is not negative. Omits the
-// check if the index is known not to be negative, or if its lower bound is
-// unknown.
+// Makes the simulator check that a thread index is not negative. There is no
+// check if the index is known not to be negative, or has no known lower bound.
 static void claim_thread(Ctx *cx, Dim thr) {
   Fn *fn = ir_fn(cx);
   Fact f = ir_fact(fn, dim_getref(thr));
@@ -405,9 +404,9 @@ static int tiled_get_slice(lua_State *L) {
   return 1;
 }
 
-// Returns the kind of operation that has operand `which`: 'A', 'B', 'C' or 'E'
-// (metadata of a sparse A) belongs to an MMA, 'S' or 'D' (source, destination)
-// to a copy.
+// Returns the kind of operation to which operand `which` belongs. 'A', 'B', 'C'
+// and 'E' (metadata of a sparse A) are operands of an MMA. 'S' and 'D' are
+// source and destination of a copy.
 static BoxKind kind_of(int which) {
   return which <= 'C' || which == 'E' ? BOX_MMA : BOX_COPY;
 }
@@ -418,8 +417,8 @@ static void check_metadata(lua_State *L, const AtomMma *row, int which) {
                row->name);
 }
 
-// Returns the slice or tiled operation at stack index 1. Stores the tensor or
-// layout to partition, at index 2, in *s.
+// Returns the slice or tiled operation at stack index 1. Sets *s to the tensor
+// or layout at index 2, which is to be partitioned.
 static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
                                  Subject *s) {
   const AtomBox *b = check_tiled(cx, L, 1, kind_of(which), thr);
@@ -429,7 +428,7 @@ static const AtomBox *check_part(Ctx *cx, lua_State *L, int which, Dim *thr,
 }
 
 // Raises an error if the tensor to be partitioned among threads is a fragment
-// of a tiled MMA, which holds the values of one thread.
+// of a tiled MMA, because a fragment has the values of only one thread.
 static void check_unpartitioned(Ctx *cx, lua_State *L, Dim thr, int which,
                                 const Subject *s) {
   if (s->layout || s->t.space != SP_RMEM || dim_static(thr)) return;
@@ -455,8 +454,8 @@ static int partition(lua_State *L, int which) {
   return push_view(L, &s, &t, 2);
 }
 
-// Raises an error if a fragment of operand A is retiled for a copy that was
-// made for operand B, or the other way round.
+// Raises an error if a fragment of operand A is retiled for a copy of operand
+// B, or a fragment of B for a copy of A.
 static void check_retile(Ctx *cx, lua_State *L, const AtomBox *b,
                          const Subject *s) {
   if (s->layout || s->t.space != SP_RMEM || !b->copy.operand) return;
@@ -482,7 +481,7 @@ static int slice_retile(lua_State *L) {
   return push_view(L, &s, &t, 2);
 }
 
-// Pushes a register fragment of layout l. If the subject is a layout, pushes l
+// Pushes a register fragment with layout l or, if the subject is a layout, l
 // itself.
 static int push_fragment(Ctx *cx, lua_State *L, const Subject *s, DType type,
                          Layout l, int which) {
@@ -508,9 +507,9 @@ static int partition_fragment(lua_State *L, int which) {
                        which);
 }
 
-// Pushes a tensor of descriptors, by which a warpgroup MMA reads a partition in
-// shared memory. If the subject is a layout, pushes two values: the layout of
-// the descriptors, and the bits of a descriptor with address 0.
+// Pushes the descriptors by which a warpgroup MMA reads a partition in shared
+// memory, as a tensor. If the subject is a layout, pushes two values: the
+// layout of the descriptors, and the bits of a descriptor with address 0.
 static int push_descriptors(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
                             const Subject *s) {
   uint64_t bits = 0;
@@ -526,7 +525,7 @@ static int push_descriptors(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
 }
 
 // Pushes a tensor at address 0 of tensor memory with the layout of a fragment
-// of A or C. If the subject is a layout, pushes that layout.
+// of A or C. If the subject is a layout, pushes only the fragment's layout.
 static int push_tensor(Ctx *cx, lua_State *L, const MmaAtom *a, int which,
                        const Subject *s) {
   Layout l = umma_fragment(cx, a, (char)which, s->t.l);
@@ -587,9 +586,9 @@ static int thrfrg(lua_State *L, int which) {
 
 // The field ACCUMULATE of a tiled MMA selects whether the MMA adds to its
 // accumulators. During a trace, TRACE_STATE.tiled[tiled MMA] is the number n of
-// the MMA, TRACE_STATE.accumulate[n] is a table, and entry n of this table is
-// the field's value. Loops and branches compare these tables before and after
-// their bodies, and can restore a former value.
+// the MMA. TRACE_STATE.accumulate[n] is a table whose entry n is the value of
+// the field. Loops and branches compare such tables before and after their
+// bodies, and can restore an earlier value.
 
 // Pushes the table TRACE_STATE.accumulate[n] for the tiled MMA (or slice) at
 // idx, and returns n. Assigns n on first use.
@@ -631,8 +630,8 @@ static bool has_scales(const AtomMma *r) {
   return r->kind == MK_TCGEN05 && r->flags & AMF_SCALE;
 }
 
-// Checks the name of a field. Returns 'A' for SFA, 'B' for SFB, and 0 for
-// ACCUMULATE.
+// Checks the name of a field of a tiled MMA. Returns 'A' for SFA, 'B' for SFB,
+// and 0 for ACCUMULATE.
 static char check_field(Ctx *cx, lua_State *L) {
   Dim thr;
   const AtomBox *b = check_tiled(cx, L, 1, BOX_MMA, &thr);
@@ -649,8 +648,9 @@ static char check_field(Ctx *cx, lua_State *L) {
   return which;
 }
 
-// Pushes TRACE_STATE.scales[tiled MMA at idx]: the first scale factors of A and
-// of B, in the fields A and B. idx may be a slice of the tiled MMA.
+// Pushes TRACE_STATE.scales[m], where m is the tiled MMA at idx, or the one of
+// the slice at idx. Its fields A and B are the first scale factors of A and of
+// B.
 static void push_scales(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -670,8 +670,8 @@ static void push_scales(lua_State *L, int idx) {
   lua_pop(L, 1);
 }
 
-// Returns the scale factors (V,1,1) of one instruction, which are the value of
-// field SFA or SFB of the tiled MMA at idx.
+// Returns the scale factors (V,1,1) of one instruction: the value of field SFA
+// or SFB of the tiled MMA at idx.
 static Tensor scales_of(Ctx *cx, lua_State *L, int idx, const AtomMma *r,
                         char which) {
   const char field[2] = {which, 0};
@@ -721,8 +721,8 @@ static int mma_get(lua_State *L) {
   return 1;
 }
 
-// Returns the value of the field ACCUMULATE of the tiled MMA at idx; 0: the
-// value is true.
+// Returns the value of the field ACCUMULATE of the tiled MMA at idx. Returns 0
+// if the field is true.
 static Ref accumulates(Ctx *cx, lua_State *L, int idx) {
   bool set = luaL_testudata(L, idx, MT_TILED) ||
              luaL_testudata(L, idx, MT_SLICE);
@@ -755,8 +755,8 @@ static int mma_get_tile_size(lua_State *L) {
 
 // ---- copy and gemm ----
 
-// Returns the tensor of predicates: argument idx, or the argument's field
-// `pred`. Returns NULL if the argument is absent.
+// Returns the tensor of predicates: argument idx, or its field `pred` if it is
+// a table. Returns NULL if there is none.
 static const Tensor *check_pred(lua_State *L, int idx, Tensor *p) {
   if (lua_isnoneornil(L, idx)) return NULL;
   if (lua_istable(L, idx)) {
@@ -816,7 +816,7 @@ static int l_copy_if(lua_State *L) {
 }
 
 // Returns operand idx of an MMA: a tensor, or the first tensor of a table
-// {tensor, more...}. Appends the table's other tensors, at most `most`, to
+// {tensor, more...}. Appends the other tensors of the table, at most `most`, to
 // `more`, and adds their number to *n.
 static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
                             int most) {
@@ -830,8 +830,8 @@ static Tensor check_operand(lua_State *L, int idx, Tensor *more, int *n,
   return t;
 }
 
-// Raises an error if tensor t, operand `want` of an MMA, is a fragment that was
-// made for the other operand (A or B).
+// Raises an error if tensor t, passed as operand `want` of an MMA, is a
+// fragment that was made for the other operand (A or B).
 static void check_fragment(Ctx *cx, lua_State *L, const Tensor *t, char want) {
   if (t->space != SP_RMEM || !t->mem) return;
   const Mem *m = ir_memof(ir_fn(cx), t->mem);
@@ -884,7 +884,7 @@ static int l_atom_name(lua_State *L) {
 }
 
 // fn:check_arch(sm [, "sm_90a"]): raises an error if the traced function uses a
-// feature that architecture sm lacks, or is PTX for another target.
+// feature that architecture sm lacks, or consists of PTX for another target.
 static int fn_check_arch(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);

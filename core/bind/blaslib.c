@@ -1,4 +1,4 @@
-// Lua bindings of matrix products by cuBLAS and cublasLt.
+// Lua bindings of cuBLAS and cublasLt: matrix products.
 #include <string.h>
 
 #include "bind/gpulib.h"
@@ -20,8 +20,9 @@ static DevBuf *field_buffer(lua_State *L, const char *name, size_t rows,
   return b;
 }
 
-// Returns the buffer in field `name` with the f32 scale factor of an operand;
-// NULL: the field is nil. The operand's type t must be an 8-bit float.
+// Returns the buffer in field `name`, which has the f32 scale factor of an
+// operand, or NULL if the field is nil. The operand's type t must be an 8-bit
+// float.
 static DevBuf *field_scale(lua_State *L, const char *name, DType t) {
   if (lua_getfield(L, 2, name) == LUA_TNIL) return lua_pop(L, 1), NULL;
   lua_pop(L, 1);
@@ -44,7 +45,7 @@ static int field_extent(lua_State *L, const char *name) {
   return (int)v;
 }
 
-// Returns the distance in elements between the matrices `name` of a batch:
+// Returns the distance in elements between the matrices of a batch. It is in
 // field step_NAME, by default the size of a matrix. Unless b is NULL, checks
 // that buffer b has room for all matrices.
 static int64_t field_step(lua_State *L, const char *name, int batches,
@@ -84,8 +85,8 @@ static void check_epilogue(lua_State *L, BlasSpec *s) {
   lua_pop(L, 2);
 }
 
-// Returns the element type of operand `name`, and stores its buffer in *b. If b
-// is NULL, the field must be a type.
+// Returns the element type of operand `name`. Sets *b to the operand's buffer.
+// If b is NULL, the operand is given only as a type.
 static DType field_operand(lua_State *L, const char *name, size_t rows,
                            size_t cols, DevBuf **b) {
   if (b) return (*b = field_buffer(L, name, rows, cols))->t;
@@ -145,8 +146,8 @@ static BlasSpec check_spec(lua_State *L, bool asked) {
 }
 
 // Creates the userdata of a product, which is not open yet. The userdata keeps
-// the GPU, the workspace and the buffers alive. It refers to a copy of the
-// table at 2, because the user may change this table.
+// the GPU, the workspace and the buffers alive. For this, it refers to the
+// buffers themselves, because the user may change the table at 2.
 static BlasGemm *new_blas(lua_State *L, int workspace) {
   BlasGemm *g = gpulib_handle(L, 1, sizeof *g, MT_BLAS);
   static const char *const keep[] = {"A", "B", "D", "scale_A", "scale_B",
@@ -177,10 +178,10 @@ int blaslib_cublas(lua_State *L) {
 
 #define MAX_ALGOS 64
 
-// gpu:cublaslt{... like cublas, scale_A=, scale_B=, fast_accum=, bias=,
+// gpu:cublaslt{... as for cublas, scale_A=, scale_B=, fast_accum=, bias=,
 // epilogue = "relu" or "gelu", algos = 32, workspace = bytes} -> a list of
 // products, one for each algorithm that cublasLt's heuristic proposes, at most
-// `algos` of them.
+// `algos`
 int blaslib_cublaslt(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, false);
@@ -209,9 +210,9 @@ int blaslib_cublaslt(lua_State *L) {
   return 1;
 }
 
-// gpu:cublaslt_first{... like cublaslt, but A, B, D are types} -> {algorithm =,
-// tile =, split =, reduction =, workspace =}: the first algorithm that the
-// heuristic proposes.
+// gpu:cublaslt_first{... as for cublaslt, but A, B, D are types} -> the first
+// algorithm that the heuristic proposes: {algorithm =, tile =, split =,
+// reduction =, workspace =}
 int blaslib_first(lua_State *L) {
   Gpu *gpu = gpulib_check(L, 1);
   BlasSpec s = check_spec(L, true);

@@ -5,8 +5,8 @@
 #include "bind/face.h"
 #include "tensor/tiled.h"
 
-// AtomBox: an atom or a tiled operation. The words of its layouts follow the
-// struct in its userdata.
+// AtomBox: an atom or a tiled operation. Its userdata contains this struct,
+// followed by the words of its layouts.
 typedef enum BoxKind { BOX_MMA, BOX_COPY } BoxKind;
 typedef struct AtomBox {
   BoxKind kind;
@@ -15,8 +15,8 @@ typedef struct AtomBox {
   TiledCopy copy;
 } AtomBox;
 
-// Returns the tiled operation of the slice at idx (its uservalue 1), and stores
-// the slice's thread (uservalue 2) in *thr. Returns NULL if there is no slice.
+// Returns the tiled operation of the slice at idx (uservalue 1 of the slice),
+// and sets *thr to its thread (uservalue 2). Returns NULL if idx has no slice.
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr);
 
 // Implement __index and __tostring of atoms, tiled operations and slices.

@@ -25,7 +25,8 @@ static void release(void *raw, size_t mapped) {
   else base_free(raw);
 }
 
-// Frees the buffer's memory, unless the memory belongs to another buffer.
+// Frees the buffer's memory. Memory with several owners is freed when the last
+// owner drops it.
 static void buffer_free(HostBuf *b) {
   if (b->unpin) b->unpin(b);
   b->unpin = NULL;
@@ -56,8 +57,8 @@ static atomic_uint_least64_t newest;
 
 uint64_t buflib_newest(void) { return atomic_load(&newest); }
 
-// Pushes a buffer without memory. If it will use another buffer's memory, the
-// caller stores that buffer as uservalue 1.
+// Pushes a buffer without memory. If it will use the memory of another buffer,
+// the caller must set uservalue 1 to that buffer.
 static HostBuf *push_closed(lua_State *L) {
   HostBuf *b = lua_newuserdatauv(L, sizeof *b, 1);
   memset(b, 0, sizeof *b);
@@ -73,7 +74,8 @@ static HostBuf *new_buffer(lua_State *L, DType t, size_t count,
   if (bits > 64)
     face_error(L, ERR_TYPE, "a buffer cannot have elements of %s",
                dtype_name(t));
-  // Half of SIZE_MAX, so that differences of bit positions fit in int64_t.
+  // limited to half of SIZE_MAX, so that differences of bit positions fit in
+  // int64_t
   if (count > (SIZE_MAX >> 1) / bits)
     face_error(L, ERR_LIMIT, "%zu elements of %s are too many for a buffer",
                count, dtype_name(t));
@@ -104,9 +106,9 @@ HostBuf *buflib_new_pages(lua_State *L, DType t, size_t count) {
 }
 
 // map_file(file, dtype, at, count) -> a buffer, and an index in the buffer.
-// Maps `count` elements of type dtype, which start at byte `at` of the file,
-// into memory. The index is the position of the first of these elements in the
-// buffer. Changes of the buffer do not reach the file. Returns nothing if the
+// Maps `count` elements of type dtype from byte `at` of the file on into
+// memory. The index is the position in the buffer of the first of these
+// elements. Changes of the buffer do not reach the file. Returns nothing if the
 // elements cannot be mapped; the caller must then read them. The file must not
 // become shorter.
 static int l_map_file(lua_State *L) {
@@ -183,7 +185,7 @@ void buflib_check_writable(lua_State *L, bool readonly) {
                "for reading only\n  t:clone() is a copy that can be written");
 }
 
-// Returns the open buffer at idx. Raises an error if it cannot be written.
+// Returns the open buffer at idx. Raises an error if it is read-only.
 static HostBuf *check_target(lua_State *L, int idx) {
   HostBuf *b = buflib_check(L, idx);
   buflib_check_writable(L, b->readonly);
@@ -223,10 +225,10 @@ static int buffer_gc(lua_State *L) {
   return 0;
 }
 
-// b:close() closes the buffer and frees its memory, unless a graph uses the
-// memory. Memory that a CUDA graph copies is freed later, by the garbage
-// collector. While a graph of the simulator is being recorded, the graph keeps
-// the memory and reuses it.
+// b:close() closes the buffer and frees its memory, with two exceptions. If a
+// CUDA graph accesses the memory, the garbage collector frees it later. While a
+// graph of the simulator is being recorded, the graph keeps the memory and
+// reuses it.
 static int buffer_close(lua_State *L) {
   HostBuf *b = face_check(L, 1, MT_BUFFER, "buffer");
   if (b->closed) return 0;
@@ -237,8 +239,8 @@ static int buffer_close(lua_State *L) {
   return 0;
 }
 
-// buffer(dtype, count) -> a buffer of zeros. The simulator treats its elements
-// as undefined.
+// buffer(dtype, count) -> a buffer of zeros, which the simulator treats as
+// undefined
 static int l_buffer(lua_State *L) {
   face_outside(L);
   DType t = face_check_dtype(L, 1);
@@ -308,7 +310,7 @@ int buflib_text(lua_State *L, DType t, size_t count, bool closed) {
   return 1;
 }
 
-// Implements b[key]. An integer selects an element. A string selects a field
+// Implements b[key]. An integer selects an element. A string selects a field,
 // such as "dtype" or "count", or a method.
 static int buffer_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TNUMBER) return buffer_get(L);
@@ -334,7 +336,7 @@ static int buffer_tostring(lua_State *L) {
 
 // ---- addresses ----
 
-// Key in the registry of a weak list of buffers, sorted by address.
+// Key in the registry of a weak list of buffers, which is sorted by address.
 static const char ADDRESSED = 0;
 
 lua_Integer buflib_address(lua_State *L, int idx) {
@@ -388,8 +390,9 @@ static int l_addressed(lua_State *L) {
 
 // ---- reads while a kernel is traced ----
 
-// Records in the list TRACE_STATE.elements that the trace reads an element as a
-// constant: appends its buffer, type, index and bits. Pops the buffer on top.
+// Records in the list TRACE_STATE.elements that the trace has read an element
+// as a constant: appends the buffer, the type, the index and the bits. Pops the
+// buffer on top.
 void buflib_note(lua_State *L, DType t, size_t i) {
   const HostBuf *b = lua_touserdata(L, -1);
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
@@ -437,8 +440,8 @@ static int buffer_fill_normal(lua_State *L) {
   return self(L);
 }
 
-// A thread that fills a buffer. The thread owns `memory`, the buffer's memory,
-// until filling:wait().
+// A thread that fills a buffer. Until filling:wait(), the thread is an owner of
+// `memory`, the buffer's memory.
 typedef struct Filling {
   pthread_t thread;
   bool runs;
@@ -465,8 +468,8 @@ static int filling_wait(lua_State *L) {
   return 0;
 }
 
-// begin_normal(b, seed) -> filling: b:fill_normal(seed) in a thread. Only
-// filling:wait() may follow before the buffer is used.
+// begin_normal(b, seed) -> filling: starts b:fill_normal(seed) in a thread.
+// Call filling:wait() before any other use of the buffer.
 static int l_begin_normal(lua_State *L) {
   face_outside(L);
   HostBuf *b = check_target(L, 1);
@@ -500,16 +503,16 @@ static int buffer_fill_int(lua_State *L) {
   return self(L);
 }
 
-// Records a write of elements [at, at + n). If the source is `defined`, the
-// whole buffer becomes defined, even if only a part was written. A kernel's
-// writes have the same effect. If an undefined source replaces all elements of
-// the buffer, the buffer becomes undefined.
+// Updates b->defined after a write of elements [at, at + n). If the source is
+// `defined`, the whole buffer becomes defined, even if only a part was written.
+// (A kernel's writes have the same effect.) If an undefined source replaces all
+// elements, the buffer becomes undefined.
 static void wrote(HostBuf *b, size_t at, size_t n, bool defined) {
   if (defined || (at == 0 && n == b->count)) b->defined = defined;
 }
 
-// b:copy(src [, at [, from [, n]]]): converts n elements of src from `from` on,
-// and stores them in b from `at` on.
+// b:copy(src [, at [, from [, n]]]): copies n elements of src, beginning with
+// `from`, to b, beginning at `at`. Converts their type.
 static int buffer_copy(lua_State *L) {
   face_outside(L);
   HostBuf *b = check_target(L, 1), *s = buflib_check(L, 2);
@@ -562,9 +565,9 @@ static int buffer_transpose(lua_State *L) {
   return 1;
 }
 
-// Returns the byte offset of element `at`, and the bytes of n elements. If
-// elements are narrower than a byte, only the range of all elements is
-// accepted.
+// Returns the byte offset of element `at`, and sets *bytes to the bytes of n
+// elements. If elements are narrower than a byte, only the whole buffer is
+// accepted as a range.
 static size_t byte_range(lua_State *L, const HostBuf *b, size_t at, size_t n,
                          size_t *bytes) {
   size_t bits = (size_t)dtype_bits(b->t);
@@ -606,7 +609,7 @@ static int buffer_list(lua_State *L) {
   return 1;
 }
 
-// b:set_bytes(string [, at]): sets elements from `at` on to raw bytes.
+// b:set_bytes(string [, at]): sets the elements from `at` on from raw bytes.
 static int buffer_set_bytes(lua_State *L) {
   face_outside(L);
   HostBuf *b = check_target(L, 1);
@@ -624,8 +627,8 @@ static int buffer_set_bytes(lua_State *L) {
   return self(L);
 }
 
-// buffer_from(dtype, string of raw bytes | list of numbers) -> a new buffer
-// with these elements
+// buffer_from(dtype, elements) -> a new buffer with these elements, which are a
+// string of raw bytes or a list of numbers
 static int l_buffer_from(lua_State *L) {
   face_outside(L);
   DType t = face_check_dtype(L, 1);
@@ -680,7 +683,7 @@ static HostBuf *check_peer(lua_State *L, const HostBuf *a, int idx) {
 }
 
 // b:diff(reference) -> a table of error measures between the elements of two
-// buffers of any types.
+// buffers, whose types may differ.
 static int buffer_diff(lua_State *L) {
   HostBuf *a = buflib_check(L, 1), *b = check_peer(L, a, 2);
   BulkDiff d = bulk_diff(a->t, a->p, b->t, b->p, a->count);
@@ -703,8 +706,8 @@ static int buffer_equal(lua_State *L) {
 
 // ---- the CPU's matrix product ----
 
-// Reads the strides of a matrix from field `name` of the table at opts, {row
-// stride, column stride}. The matrix is in the buffer at arg.
+// Returns the matrix in the buffer at arg. Its strides {row stride, column
+// stride} are in field `name` of the table at opts. By default it is row-major.
 static BulkMat check_mat(lua_State *L, int arg, int opts, const char *name,
                          size_t rows, size_t cols) {
   HostBuf *b = buflib_check(L, arg);
@@ -748,8 +751,8 @@ static int l_gemm_reference(lua_State *L) {
   return 1;
 }
 
-// Reads a row-major matrix of m rows and n columns, whose buffer is in field
-// `name` of the options. Returns false if the field is nil.
+// Reads a row-major m x n matrix, whose buffer is in field `name` of the
+// options. Returns false if the field is nil.
 static bool opt_mat(lua_State *L, const char *name, size_t m, size_t n,
                     BulkMat *out) {
   if (lua_getfield(L, 7, name) == LUA_TNIL) {
@@ -783,8 +786,8 @@ static int push_verdict(lua_State *L, const GemmVerdict *v) {
 // gemm_check(A, B, D, m, n, k, {ref =, samples =, seed =, unit =, sums = dtype,
 // alpha =, beta =, c0 =, a =, b =, d =}) -> a table that states whether D is
 // alpha A B^T + beta c0 up to rounding, and which element has the largest error
-// (base/gemmcheck.h). `ref` is A B^T in f64; without it, `samples` elements are
-// checked. a, b and d are strides as in gemm_reference.
+// (base/gemmcheck.h). `ref` is A B^T in f64. Without it, only `samples`
+// elements are checked. a, b and d are strides as in gemm_reference.
 static int l_gemm_check(lua_State *L) {
   size_t m = buflib_count(L, 4), n = buflib_count(L, 5);
   size_t k = buflib_count(L, 6);

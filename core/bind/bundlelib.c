@@ -1,7 +1,7 @@
-// Functions of cute.core by which `cutelua bundle` records launches.
-// kind_leaves describes the values that a launch passes, and the properties
-// that the program was compiled for. buffer_origin describes how a host buffer
-// was made.
+// Functions of cute.core with which `cutelua bundle` records launches.
+// kind_leaves describes the values that a launch passes, and the properties for
+// which the program was compiled. buffer_origin reports how a host buffer was
+// made.
 #include "bind/argkey.h"
 #include "bind/buflib.h"
 #include "bind/laylib.h"
@@ -38,10 +38,11 @@ static void set_words(lua_State *L, const char *name, const uint64_t *w,
 }
 
 // Reads the layout at s->at, which is not a composed layout. Sets fields of the
-// table on top: `shape` and `stride`, the lists of the extents and strides of
-// all leaves, and for a dynamic layout `shape_div` and `stride_div`. Appends an
-// entry to the list of arguments for each dynamic extent and stride. The entry
-// contains `of`, the number of the tensor's entry (0: a tensor without memory).
+// table on top: `shape` and `stride` are the lists of the extents and strides
+// of all leaves. For a dynamic layout, sets shape_div and stride_div, too.
+// Appends an entry to the list of arguments for each dynamic extent and stride.
+// Its field `of` is the number of the tensor's entry (0: a tensor without
+// memory).
 static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   lua_State *L = s->L;
   bool dynamic = flags & ARG_DYNAMIC;
@@ -69,9 +70,9 @@ static void scan_plain(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   }
 }
 
-// Reads the layout of a tensor or layout argument at s->at, and moves s->at
-// past this layout. The table on top describes this argument and receives the
-// fields that scan_plain sets. A composed layout sets no fields.
+// Reads the layout of a tensor or layout argument at s->at, and advances s->at
+// past it. The table on top describes this argument and receives the fields
+// that scan_plain sets. A composed layout sets no fields.
 static void scan_layout(Scan *s, uint64_t flags, int argument, lua_Integer of) {
   if (flags & ARG_COMPOSED) s->at += argmatch_words(s->at);
   else scan_plain(s, flags, argument, of);
@@ -140,13 +141,12 @@ static void scan_value(Scan *s, int argument) {
   s->at += argmatch_words(s->at);
 }
 
-// kind_leaves(kind) -> a list that describes the values that a launch of a
-// program with this argument key passes, in order: {kind = "tensor", dtype,
-// align, wide[, shape, stride[, shape_div, stride_div]]}, {kind = "map"}, {kind
-// = "number", dtype}, {kind = "extent" or "stride", dtype, of = number of the
-// tensor's value, mode = from 1 on}. Each entry also has `argument`, the number
-// of the launch's argument and, for a cute.sym_int, `symbol`, the number of the
-// symbol.
+// kind_leaves(kind) -> a list of the values that each launch of a program with
+// this argument key passes, in order: {kind = "tensor", dtype, align, wide[,
+// shape, stride[, shape_div, stride_div]]}, {kind = "map"}, {kind = "number",
+// dtype}, {kind = "extent" or "stride", dtype, of = number of the tensor's
+// value, mode = from 1 on}. Each entry also has `argument`, the number of the
+// launch's argument. The entry of a cute.sym_int has its number in `symbol`.
 static int l_kind_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   const ArgKey *k = argkey_box(L, 1);

@@ -1,11 +1,11 @@
 // Finds the bytecode instruction before which Lua calls a count hook. Lua's
-// debug library does not report the instruction. An operation that calls no
-// metamethod, such as `==` of a traced value and a number, is visible only in
-// the bytecode.
+// debug library does not report it. It is needed for operations that call no
+// metamethod, such as `==` of a traced value and a number: only the bytecode
+// shows them.
 //
-// The program counter is read from a structure that is internal to Lua, with
-// the same layout in all of Lua 5.4. The structure is read only after the trial
-// in bytecodelib.c has confirmed the layout.
+// The program counter is read from an internal structure of Lua, which has the
+// same layout in all of Lua 5.4. It is read only if the trial in bytecodelib.c
+// has confirmed this layout.
 #include "bind/trace.h"
 
 #include <string.h>

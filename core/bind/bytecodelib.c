@@ -1,19 +1,19 @@
-// Bytecode of Lua functions, for lua/cute: finds the current instruction and
+// Bytecode of Lua functions, for lua/cute: finds the current instruction, and
 // the instruction that created a value. A trial tests whether bytecode.c works
 // with this version of Lua.
 //
 // The trial runs a function with known bytecode under a hook, and checks that
 // the hook found the function's instructions in order. Other functions read
-// Lua's internal structures only if the trial succeeded.
+// Lua's internal structures only if the trial has succeeded.
 #include "bind/trace.h"
 
 #include <string.h>
 
 // ---- functions ----
 
-// Lua's internal structures (LClosure, Proto), up to the last field that is
-// needed here. A closure refers to the prototype that all closures of the same
-// source text share.
+// Copies of Lua's internal structures (LClosure, Proto), up to the last field
+// that is needed here. A closure refers to its prototype, which all closures of
+// the same source text share.
 typedef struct Shared {
   void *next;
   uint8_t tt, marked, parameters, vararg, registers;
@@ -27,15 +27,15 @@ typedef struct Closure {
   void *list;
   const Shared *shared;
 } Closure;
-// index into Shared.counts of the number of instructions
+// index in Shared.counts of the number of instructions
 enum { INSTRUCTIONS = 2 };
 
 static const Shared *shared_of(lua_State *L, int idx) {
   return ((const Closure *)lua_topointer(L, idx))->shared;
 }
 
-// Returns the index (from 0) of the instruction before the address `place` in
-// the function at idx, or -1 if `place` is in another function.
+// Returns the index (from 0) of the instruction that precedes address `place`
+// in the function at idx. Returns -1 if `place` is in another function.
 static lua_Integer number_of(lua_State *L, int idx, const void *place) {
   const Shared *s = shared_of(L, idx);
   uintptr_t first = (uintptr_t)s->code;
@@ -78,7 +78,7 @@ typedef struct Trial {
   int n;
 } Trial;
 
-// The address of this variable is the registry's key of the Trial.
+// The address of this variable is the key of the Trial in the registry.
 static const char trial_key = 0;
 
 static void trial_hook(lua_State *L, lua_Debug *ar) {
@@ -89,8 +89,8 @@ static void trial_hook(lua_State *L, lua_Debug *ar) {
     t->at[t->n++] = (uintptr_t)bytecode_place(ar) - sizeof(uint32_t);
 }
 
-// Reports whether the hook recorded the addresses of n consecutive
-// instructions, and the memory at these addresses contains the bytes of `code`.
+// Reports whether the hook recorded n consecutive instructions, and the memory
+// at their addresses contains the bytes of `code`.
 static bool walked(const Trial *t, const char *code, size_t n) {
   if ((size_t)t->n != n) return false;
   for (size_t i = 0; i < n; i++)
@@ -124,12 +124,13 @@ static int l_vm_trial(lua_State *L) {
 
 // ---- comparisons of element types ----
 
-// The address of this variable is the registry's key of vm_advise's function f.
+// The address of this variable is the key in the registry of the function f of
+// vm_advise.
 static const char advise_key = 0;
 
 // vm_advise(f): from now on, calls f() when a script reads the element type of
-// a tensor, a traced value or a vector. Seen from f, the script's function is
-// at stack level 3.
+// a tensor, a traced value or a vector. In f, the script's function is at stack
+// level 3.
 static int l_vm_advise(lua_State *L) {
   face_checktype(L, 1, LUA_TFUNCTION);
   lua_settop(L, 1);

@@ -4,12 +4,13 @@
 
 #include <string.h>
 
-// Maximum number of operations that a source line may trace. Unrolled loops
-// that can be compiled have far fewer operations, so a line with more is an
-// endless `while`.
+// Maximum number of operations that one source line may trace. A line with more
+// is an endless `while`, because unrolled loops that can be compiled have far
+// fewer operations.
 #define LINE_BUDGET 131072
 
-// Stores the current line of the user's script in the function being traced.
+// Makes the current line of the user's script the source line of the following
+// IR instructions.
 static void at_line(lua_State *L, Ctx *cx) {
   char src[512];
   int line;

@@ -38,7 +38,7 @@ static int dtype_index(lua_State *L) {
   return 1;
 }
 
-// Raises the error for a call of an element type, as in cute.Float32(1).
+// Raises the error that an element type was called, as in cute.Float32(1).
 static int dtype_call(lua_State *L) {
   DType t = *(DType *)luaL_checkudata(L, 1, MT_DTYPE);
   bool number = lua_type(L, 2) == LUA_TNUMBER;
@@ -49,8 +49,8 @@ static int dtype_call(lua_State *L) {
              number ? ")" : "", dtype_name(t));
 }
 
-// to_bits(dtype, number) -> raw bits (an integer) of the number rounded to the
-// type
+// to_bits(dtype, number) -> the number rounded to this type, as raw bits (an
+// integer)
 static int l_to_bits(lua_State *L) {
   DType t = face_check_dtype(L, 1);
   bool whole = lua_isinteger(L, 2) && dtype_is_int(t) && dtype_bits(t) == 64;
@@ -97,7 +97,7 @@ static void dtypes_open(lua_State *L) {
 
 // ---- functions for lua/cute ----
 
-// Sets field error_kinds: the set of the kinds of errors.
+// Sets field error_kinds of the table on top: the set of the kinds of errors.
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, ERR_COUNT);
   for (int k = 0; k < ERR_COUNT; k++)
@@ -105,8 +105,9 @@ static void kinds_open(lua_State *L) {
   lua_setfield(L, -2, "error_kinds");
 }
 
-// fail(kind, message): raises an error as the C bindings do. If a library calls
-// fail, the error's position is the line that called into the library's folder.
+// fail(kind, message): raises an error as the C bindings do. If the caller is a
+// library, the error's position is the line that called into the library's
+// folder.
 static int l_fail(lua_State *L) {
   const char *kind = face_checkstr(L, 1);
   const char *msg = face_checkstr(L, 2);
@@ -118,8 +119,8 @@ static int l_fail(lua_State *L) {
   return luaL_error(L, "no error kind '%s'", kind);
 }
 
-// outside(): raises an error if a kernel is being traced: the function may be
-// called only outside of kernels.
+// outside(): raises an error if a kernel is being traced, for functions that
+// may be called only outside of kernels.
 static int l_outside(lua_State *L) {
   face_outside(L);
   return 0;

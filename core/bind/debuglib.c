@@ -4,8 +4,8 @@
 // A goal states where the run stops next: {until = step, recall =, faults =,
 // points = {{cta =, warp =, file =, line =, every =}...}, changes = {{mem =,
 // element =, cta =, warp =, lane =}...}} (watch/debugger.h). If a field of a
-// point is absent, any value matches. If a field of the goal is absent, the run
-// does not stop for that reason.
+// point is absent, every value matches. If a field of the goal is absent, it
+// causes no stop.
 #include "bind/debug.h"
 
 #include <string.h>
@@ -17,9 +17,9 @@
 
 enum { MAX_GOALS = 64 };
 
-// The debugger's state, which scripts see as a stop. Uservalue 1 is the
-// function `debug`. Uservalue 2 is the goal, which keeps the strings of `point`
-// alive.
+// The debugger's state, which a script sees as a stop. Uservalue 1 is the
+// function `debug`. Uservalue 2 is the goal, because `point` refers to its
+// strings.
 typedef struct DebugBox {
   SimDebug d;
   SimPoint point[MAX_GOALS];
@@ -28,7 +28,7 @@ typedef struct DebugBox {
   const Fn *fn;
   int at;                  // stack index of this userdata
   // failed: whether the function `debug` raised an error. looking: whether it
-  // is running, so that it may examine the stop.
+  // is running; only then can a script use the stop.
   bool failed, looking;
 } DebugBox;
 
@@ -61,8 +61,8 @@ static SimElement element_at(lua_State *L, int t) {
                       .lane = (int)face_get_int(L, t, "lane", 0)};
 }
 
-// Pushes the list in field k of the goal, a table at t. Returns the length of
-// the list, or 0 if the field is absent.
+// Pushes the list in field k of the goal at t. Returns the length of the list,
+// or 0 if the field is absent.
 static int push_list(lua_State *L, int t, const char *k) {
   if (lua_getfield(L, t, k) != LUA_TTABLE) return 0;
   lua_Unsigned n = lua_rawlen(L, -1);
@@ -95,7 +95,7 @@ static void set_goal(lua_State *L, DebugBox *b) {
   }
   d->point = b->point;
   d->change = b->change;
-  // Free the old values that the debugger kept for the changes in the former
+  // Free the old values that the debugger kept for the changes of the previous
   // goal.
   debugger_free(d);
   lua_settop(L, t);
@@ -127,7 +127,7 @@ static bool stop(SimDebug *d) {
   lua_pushvalue(L, b->at);
   b->failed = lua_pcall(L, 1, 1, 0) != LUA_OK;
   b->looking = false;
-  // debuglib_end raises the error, which stays on the stack.
+  // The error stays on the stack for debuglib_end, which raises it.
   if (b->failed) return false;
   bool go = lua_toboolean(L, -1);
   lua_pop(L, 1);
@@ -191,8 +191,8 @@ void debuglib_told(lua_State *L, const SimDebug *d) {
 }
 
 // stop:where() -> {step=, why=, which=, cta=, block=, warp=, lanes=, ref=, op=,
-// file=, line=, fault=, met=}: the warp and instruction at which the run
-// stopped, and the reason
+// file=, line=, fault=, met=}: the warp and the instruction at which the run
+// stopped, and why
 static int l_where(lua_State *L) {
   static const char *const why[] = {
     [WHY_STEP] = "step", [WHY_POINT] = "point", [WHY_CHANGE] = "change",
@@ -242,8 +242,8 @@ static int l_warps(lua_State *L) {
 }
 
 // stop:bars() -> {{cta=, name=, element=, phase=, arrived=, expected=,
-// bytes=}...}: a list of all mbarriers and of the barriers of all blocks. A
-// block's barrier has no field `name`.
+// bytes=}...}: all mbarriers, and the barriers of all blocks. The entry of a
+// block's barrier has no `name`.
 static int l_bars(lua_State *L) {
   enum { MOST = 512 };
   const DebugBox *b = check_box(L);
@@ -268,8 +268,8 @@ static int l_bars(lua_State *L) {
 
 // ---- values ----
 
-// The lane whose values a script asks for. check_eye reads the lane's CTA, warp
-// and number from three arguments.
+// The lane whose values a script requests. check_eye reads the CTA, the warp
+// and the lane from three arguments.
 typedef struct Eye { const DebugBox *b; int warp, lane; } Eye;
 
 static Eye check_eye(lua_State *L, int idx) {
@@ -296,8 +296,8 @@ static int64_t value_of(lua_State *L, const Eye *e, Ref r) {
   return dtype_int(t, u);
 }
 
-// stop:value(value, cta, warp, lane) -> the number or boolean that the traced
-// value has in this lane, or nil if the lane has not computed it
+// stop:value(value, cta, warp, lane) -> the number or boolean in this lane of a
+// traced value, or nil if the lane has not computed it
 static int l_value(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Value *v = trace_value(L, 2);
@@ -309,9 +309,9 @@ static int l_value(lua_State *L) {
   return 1;
 }
 
-// stop:vector(vector, cta, warp, lane) -> list of the vector's elements
-// (numbers or booleans) in this lane, with false for each element that the lane
-// has not computed
+// stop:vector(vector, cta, warp, lane) -> list of the vector's elements in this
+// lane, as numbers or booleans; false for each element that the lane has not
+// computed
 static int l_vector(lua_State *L) {
   Eye e = check_eye(L, 3);
   const Vector *v = veclib_check(L, 2);
@@ -327,8 +327,8 @@ static int l_vector(lua_State *L) {
   return 1;
 }
 
-// Returns the tensor at 2, with the lane's values in place of the traced
-// numbers of its layout and offset.
+// Returns the tensor at 2. Traced numbers in its layout and offset are replaced
+// by their values in the lane.
 static Tensor seen(lua_State *L, Ctx *cx, const Eye *e) {
   const Tensor *p = face_peek_tensor(L, 2);
   if (!p || !p->mem) face_argerror(L, 2, "tensor of a kernel");
@@ -387,9 +387,9 @@ static int l_view(lua_State *L) {
   return 3;
 }
 
-// stop:writer(mem, element, cta, warp, lane) -> the instruction of this cluster
-// that last wrote the element, described as by where(); warp is -1 for an
-// asynchronous unit. Returns nil if the instruction is unknown.
+// stop:writer(mem, element, cta, warp, lane) -> the last instruction of this
+// cluster that wrote the element, as a table like that of where(). `warp` is -1
+// for an asynchronous unit. Returns nil if the instruction is unknown.
 static int l_writer(lua_State *L) {
   Eye e = check_eye(L, 4);
   SimAt a = debugger_writer(&e.b->d, (Ref)face_checkint(L, 2),

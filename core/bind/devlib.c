@@ -1,5 +1,5 @@
-// Lua bindings of device buffers, of the device (host or GPU) of a tensor's
-// data, and of copies between devices.
+// Lua bindings of device buffers, of the devices (host or GPU) of tensors, and
+// of copies between devices.
 #include "bind/gpulib.h"
 
 #include <limits.h>
@@ -21,9 +21,9 @@ DevBuf *devlib_check(lua_State *L, int idx) {
   return b;
 }
 
-// Creates a device buffer. If the pool has no block that fits, may run the
-// garbage collector first. It runs only if 1/64 of the GPU's memory was
-// requested since its last such run.
+// Creates a device buffer. If the pool has no block that fits, the garbage
+// collector may run first. It runs only if at least 1/64 of the GPU's memory
+// was requested since its last such run.
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   DevBuf *b = gpulib_handle(L, gpu, sizeof *b, MT_DEVBUF);
   Gpu *g = b->own.gpu;
@@ -40,8 +40,8 @@ DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w) {
   return devbuf_alloc(b, g, t, count, w) ? b : NULL;
 }
 
-// gpu:buffer(dtype, count) -> a buffer with undefined elements. gpu:buffer(host
-// buffer) -> a copy of the host buffer.
+// gpu:buffer(dtype, count) -> a buffer with undefined elements. gpu:buffer(h)
+// -> a copy of host buffer h.
 int devlib_buffer(lua_State *L) {
   gpulib_check(L, 1);
   Why w;
@@ -78,8 +78,8 @@ static int devbuf_l_upload(lua_State *L) {
   return gpulib_done(L, devbuf_upload(b, 0, h->p, h->bytes, &w), &w);
 }
 
-// d:download([host buffer]) -> the given host buffer, or a new host buffer,
-// with a copy of d's elements.
+// d:download([host buffer]) -> the host buffer, after copying d's elements to
+// it. Without an argument, creates a host buffer.
 static int devbuf_l_download(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1);
@@ -107,8 +107,8 @@ static int devbuf_l_memset(lua_State *L) {
   return gpulib_done(L, ok, &w);
 }
 
-// d:copy(device buffer [, stream]): lets the driver copy a buffer of the same
-// size and GPU to d.
+// d:copy(device buffer [, stream]): copies a buffer of the same size on the
+// same GPU to d.
 static int devbuf_l_copy(lua_State *L) {
   face_outside(L);
   DevBuf *b = devlib_check(L, 1), *src = devlib_check(L, 2);
@@ -143,8 +143,8 @@ static int devbuf_tostring(lua_State *L) {
 
 // ---- devices ----
 
-// Returns the number of the GPU that the text s names, such as 1 for "gpu:1".
-// Returns -1 for the host, or -2 if s names no device.
+// Returns the number of the GPU that s names, such as 1 for "gpu:1". Returns -1
+// for the host, or -2 if s is not the name of a device.
 static lua_Integer ordinal_of(const char *s) {
   if (strcmp(s, "host") == 0 || strcmp(s, "cpu") == 0 ||
       strcmp(s, "sim") == 0 || strncmp(s, "sim:", 4) == 0)
@@ -158,7 +158,7 @@ static lua_Integer ordinal_of(const char *s) {
 Gpu *devlib_place(lua_State *L, int idx) {
   idx = lua_absindex(L, idx);
   Why w;
-  // A table is a device object: the simulator or a GPU.
+  // A table stands for a device: the simulator or a GPU.
   if (lua_istable(L, idx)) {
     lua_pushliteral(L, "kind");
     if (lua_rawget(L, idx) == LUA_TSTRING) {
@@ -192,13 +192,14 @@ Gpu *devlib_place(lua_State *L, int idx) {
 
 // ---- memory of tensors ----
 
-// The bytes [at, at + bytes) of a buffer that contain a tensor. `at` is a
+// The bytes [at, at + bytes) of a buffer, in which a tensor lies. `at` is a
 // multiple of HOSTBUF_ALIGN, so that a copy of these bytes has the same
 // alignment.
 typedef struct Span {
   int64_t at, bytes;
-  Tensor t;       // the tensor, with an offset that counts from `at`
-  // The buffer: host is NULL for a GPU's buffer, dev for a host buffer.
+  Tensor t;       // the tensor, with an offset counted from `at`
+  // The buffer. `host` is NULL if it is on a GPU, `dev` is NULL if it is on the
+  // host.
   HostBuf *host;
   DevBuf *dev;
 } Span;
@@ -238,9 +239,8 @@ void devlib_push_device(lua_State *L, int idx) {
   else lua_pushnil(L);
 }
 
-// Replaces the buffer on top, a copy of the bytes of span s, by the tensor s->t
-// on that buffer. The new tensor gets the dynamic marks of the tensor at
-// `like`.
+// Replaces the buffer on top, a copy of the bytes of span s, by a tensor on it:
+// s->t with the dynamic marks of the tensor at `like`.
 static void push_twin(lua_State *L, const Span *s, int like) {
   face_push_tensor(L, &s->t, -1);
   lua_remove(L, -2);
@@ -253,13 +253,13 @@ static size_t span_count(const Span *s) {
                   dtype_bits(s->t.type));
 }
 
-// How to copy: on which stream, and whether to wait for the end.
+// How to copy: the stream, and whether to return before the copy ends.
 typedef struct Way {
   GpuStream *stream;
   bool queued;  // asynchronous
 } Way;
 
-// Reads the options {stream =} of a copy at idx.
+// Reads the options {stream =} of a copy, at stack index idx.
 static Way way_of(lua_State *L, int idx) {
   Way w = {0};
   face_check_options(L, idx, "stream");
@@ -278,7 +278,7 @@ static void must(lua_State *L, bool ok, const Why *w) {
   if (!ok) face_error(L, w->kind, "%s", w->msg);
 }
 
-// Raises an error: a graph can copy only pinned host memory.
+// Raises the error that a graph can copy only pinned host memory.
 void devlib_refuse_copy(lua_State *L) {
   face_error(L, ERR_CAPTURE, "a copy in a graph needs pinned memory of the "
              "host: cute.empty(shape, dtype, {pinned = true})");
@@ -316,7 +316,8 @@ static void copy_out(lua_State *L, HostBuf *h, int64_t at, DevBuf *b,
   h->defined = true;
 }
 
-// Copies the bytes of a span to position `at` of h or d, whichever is not NULL.
+// Copies the bytes of a span to position `at` of h or d. One of the two is
+// NULL.
 static void copy_span(lua_State *L, const Span *s, HostBuf *h, DevBuf *d,
                       int64_t at, Way way) {
   Why w;
@@ -345,8 +346,8 @@ void devlib_pin(lua_State *L, int idx, Gpu *g) {
 }
 
 // Copies the span of the tensor at idx to the GPU at stack index `gpu`, or to
-// the host if the value there is nil. Pushes a tensor with the same layout on
-// the copy.
+// the host if there is nil. Pushes a tensor with the same layout on the copied
+// memory.
 static void push_copy(Ctx *cx, lua_State *L, int idx, int gpu, Way way) {
   Span s = span_of(cx, L, idx);
   DType t = s.t.type;
@@ -382,8 +383,8 @@ static Tensor check_outside(Ctx *cx, lua_State *L, int idx) {
   return face_check_tensor(L, idx);
 }
 
-// t:to(device [, {stream =}]) -> t if it is already on the device, else a
-// tensor with the same layout on a copy of t's memory on that device.
+// t:to(device [, {stream =}]) -> t if it is already on the device. Otherwise a
+// tensor with the same layout, on a copy of t's memory on the device.
 static int tensor_to(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = check_outside(cx, L, 1);
@@ -465,8 +466,8 @@ static void narrow(Ctx *cx, Span *s) {
   s->bytes = tensor_count(cx, &s->t, "copy_from") * bits / 8;
 }
 
-// Replaces the tensor at idx by a copy on the same device. The options of
-// copy_from are at opts.
+// Replaces the tensor at idx by a copy on the same device, made with the
+// options of copy_from at `opts`.
 static void clone_at(lua_State *L, int idx, int opts) {
   lua_getfield(L, idx, "clone");
   lua_pushvalue(L, idx);
@@ -476,7 +477,7 @@ static void clone_at(lua_State *L, int idx, int opts) {
 }
 
 // If the tensor at idx is on a GPU, replaces it by a copy on the host. Returns
-// the span of the tensor at idx.
+// the span of the tensor that is then at idx.
 static Span to_host(Ctx *cx, lua_State *L, int idx) {
   Span s = span_of(cx, L, idx);
   if (s.host) return s;
@@ -487,8 +488,8 @@ static Span to_host(Ctx *cx, lua_State *L, int idx) {
   return span_of(cx, L, idx);
 }
 
-// mover(f): registers a function f(to, from, stream) of lua/cute. f launches a
-// kernel that copies one tensor to another on the same GPU, or returns false.
+// mover(f): registers a function f(to, from, stream) of lua/cute. f copies one
+// tensor to another on the same GPU by a kernel, or returns false.
 #define MOVER "cute.mover"  // key of f in the registry
 static int l_mover(lua_State *L) {
   lua_settop(L, 1);
@@ -496,9 +497,9 @@ static int l_mover(lua_State *L) {
   return 0;
 }
 
-// Copies the tensor at `from` to the tensor at `to`, both on one GPU, by the
-// registered function. Returns false if no function is registered, or if the
-// function cannot copy these tensors.
+// Lets the registered function copy the tensor at `from` to the tensor at `to`,
+// both on one GPU. Returns false if no function is registered, or if it cannot
+// copy these tensors.
 static bool move_elements(lua_State *L, int to, int from, int stream) {
   const Tensor *t = &tensorlib_box(L, to)->t;
   if (dtype_bits(t->type) % 8) return false;
@@ -516,7 +517,7 @@ static bool move_elements(lua_State *L, int to, int from, int stream) {
 }
 
 // Copies the tensor at 2 to the tensor at 1 one element at a time, because
-// their layouts differ or have gaps. The copy runs on the GPU of the result if
+// their layouts differ or have gaps. Copies on the GPU of the tensor at 1 if
 // possible, else on the host. `stream` is the stack index of the stream.
 static void copy_general(Ctx *cx, lua_State *L, const Span *to,
                          const Span *from, int stream, Way way) {
@@ -543,8 +544,8 @@ static void copy_general(Ctx *cx, lua_State *L, const Span *to,
   if (to->dev) copy_span(L, &d, NULL, to->dev, to->at, (Way){0});
 }
 
-// t:copy_from(tensor [, {stream =}]): copies all elements of a tensor of the
-// same shape and type, on any device, to t.
+// t:copy_from(tensor [, {stream =}]): copies all elements of `tensor` to t. Its
+// shape and type must be those of t. It may be on any device.
 static int tensor_copy_from(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor to = check_outside(cx, L, 1), from = check_outside(cx, L, 2);
@@ -582,7 +583,8 @@ static int tensor_copy_from(lua_State *L) {
 
 void devlib_set(lua_State *L, DevBuf *b, uint64_t bits) {
   int size = dtype_bits(b->t);
-  char some[192];  // 192 bytes: whole elements of every type below 8 bits
+  // 192 bytes contain whole elements of every type below 8 bits
+  char some[192];
   Why w;
   if (size >= 8) {
     must(L, devbuf_fill(b, 0, b->count, bits, size / 8, NULL, &w), &w);
@@ -614,7 +616,8 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
          &w);
     return;
   }
-  // Copy from a tensor with strides of 0, which repeats one element.
+  // Copy from a tensor with one element and strides of 0, which repeat the
+  // element.
   size_t leaves = tup_leaves(t->l.shape);
   Dim *stride = NEW(cx, Dim, leaves);
   for (size_t i = 0; i < leaves; i++) stride[i] = dim_int(cx, 0);
@@ -638,7 +641,7 @@ void devlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
   copy_span(L, &h, NULL, s.dev, s.at, (Way){0});
 }
 
-// t:close(): frees the memory of t, which may be a whole tensor or a view.
+// t:close(): frees the memory of t, even if t is a view of a part of it.
 static int tensor_close(lua_State *L) {
   if (ir_fn(face_enter(L)))
     face_error(L, ERR_INTRACE, "tensors can be closed only outside of kernels");

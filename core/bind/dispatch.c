@@ -1,5 +1,6 @@
-// Calls functions of core/ from Lua, as their rows (row.h) describe: chooses
-// among alternatives, and converts arguments and results.
+// Calls functions of core/ from Lua, as their table rows (row.h) specify:
+// selects one of several alternatives by the arguments, and converts arguments
+// and results.
 #include "bind/row.h"
 
 #include <assert.h>
@@ -29,8 +30,8 @@ typedef union Slot {
 
 // ---- kinds of arguments ----
 
-// Types of userdata, each with its kind of argument (KIND_...), which
-// dispatch_open stores at index 1 of the type's metatable.
+// Types of userdata, with their kinds of argument (KIND_...). dispatch_open
+// stores the kind at index 1 of the type's metatable.
 static const struct { const char *name; int kind; } typed[] = {
   {MT_TENSOR, KIND_TENSOR}, {MT_VALUE, KIND_VALUE}, {MT_VECTOR, KIND_VECTOR},
   {MT_TILED, KIND_TILED}};
@@ -157,7 +158,7 @@ static void take(Ctx *cx, lua_State *L, char letter, int idx, Slot *a) {
   }
 }
 
-// Returns the stack index of the tensor argument, which has the type letter X.
+// Returns the stack index of the argument with type letter X, a tensor.
 static int tensor_place(const char *t) { return (int)(strchr(t, 'X') - t) + 1; }
 
 static int push(lua_State *L, const FnRow *row, char letter, const Slot *x,
@@ -189,9 +190,9 @@ static void apply(Ctx *cx, const FnRow *row, const Slot *a, Slot *x) {
   }
 }
 
-// A layout operation that is also applied to Tensor.place, which states where a
-// tensor's elements are in the kernel's argument. a[0] receives the layout of
-// Tensor.place.
+// A layout operation that is applied not only to a tensor's layout, but also to
+// Tensor.place, which states where the elements are in the kernel's argument.
+// a[0] receives the layout to which it is applied.
 typedef struct Applied {
   const FnRow *row;
   Slot *a;
@@ -216,8 +217,8 @@ static int push_placed(Ctx *cx, lua_State *L, const FnRow *row, Slot *a,
   return 1;
 }
 
-// Calls the first of n alternative rows whose types fit the arguments, or the
-// last row.
+// Calls the first of n alternative rows whose types fit the arguments. If none
+// of the rows before the last one fits, calls the last one.
 static int call(lua_State *L, const FnRow *row, int n) {
   while (--n > 0 && !fits(L, row->types)) row++;
   if (row->shape == SHAPE_FACE) return ((lua_CFunction)row->f)(L);
@@ -238,8 +239,8 @@ static int call(lua_State *L, const FnRow *row, int n) {
 
 // ---- check of the rows ----
 
-// Returns the letter that stands for the C type of an argument in the names
-// SHAPE_... `letter` is the type of the argument in a row (row.h).
+// Maps an argument's type letter in a row (row.h) to the letter of its C type
+// in the names SHAPE_....
 static char in_c(char letter) {
   switch (letter) {
   case 'l': case 'V': case 'K': case 'W': return 'L';

@@ -23,7 +23,7 @@ static const struct TypeRow {
   {DT_BF16, DL_BFLOAT, 16}, {DT_E4M3, DL_E4M3FN, 8}, {DT_E5M2, DL_E5M2, 8},
   {DT_UE8M0, DL_E8M0FNU, 8}, {DT_E2M3, DL_E2M3FN, 6}, {DT_E3M2, DL_E3M2FN, 6},
   {DT_E2M1, DL_E2M1FN, 4}, {DT_I4, DL_INT, 4}, {DT_U4, DL_UINT, 4},
-  // only for exports: for imports, an earlier row matches f32
+  // only for exports, because an import finds f32 in an earlier row
   {DT_TF32, DL_FLOAT, 32}};
 
 enum { TYPES = sizeof types / sizeof *types };
@@ -35,8 +35,8 @@ static const char *const codes[] = {
   "float8_e5m2", "float8_e5m2fnuz", "float8_e8m0fnu", "float6_e2m3fn",
   "float6_e3m2fn", "float4_e2m1fn"};
 
-// Returns the DType of an element type of another library, or raises an error
-// that names the type.
+// Returns the DType for an element type of DLPack. If there is none, raises an
+// error that names the type.
 static DType type_of(lua_State *L, DLDataType d) {
   for (int i = 0; d.lanes == 1 && i < TYPES; i++)
     if (types[i].code == d.code && types[i].bits == d.bits) return types[i].t;
@@ -68,7 +68,7 @@ static DLDataType type_out(lua_State *L, DType t) {
 
 // ---- import ----
 
-// A tensor of another library and its owner, in either form (versioned or not).
+// A managed tensor from another library, with or without a version.
 typedef struct Given {
   const DLTensor *t;
   bool versioned, readonly, padded;
@@ -87,7 +87,8 @@ void dlpacklib_release(void *p, size_t bytes) {
   if (m->deleter) m->deleter(m);
 }
 
-// Returns the pointer at idx, light userdata, which scripts cannot create.
+// Returns the pointer at idx. It must be light userdata, which scripts cannot
+// create.
 static void *check_pointer(lua_State *L, int idx) {
   void *p = lua_islightuserdata(L, idx) ? lua_touserdata(L, idx) : NULL;
   if (!p) face_argerror(L, idx, "pointer to a managed tensor of DLPack");
@@ -122,12 +123,12 @@ static Given given_of(lua_State *L, void *managed, bool versioned) {
   return g;
 }
 
-// The elements that a tensor's layout reaches: [lo, hi), counted from its first
-// element; lo is not positive.
+// The range [lo, hi) of elements that a tensor's layout reaches, counted from
+// its first element. lo is not positive.
 typedef struct Reach { int64_t lo, hi; } Reach;
 
-// Returns the strides of a tensor: its own, or row-major ones if it has none or
-// is empty. The strides of an empty tensor may be any numbers.
+// Returns the strides of a tensor. If it has none, or if it is empty (its
+// strides may then be any numbers), returns row-major strides.
 static int64_t *strides_of(Ctx *cx, const DLTensor *t) {
   int64_t *s = NEW(cx, int64_t, (size_t)t->ndim + 1), step = 1;
   bool own = t->strides != NULL;
@@ -161,8 +162,8 @@ static Reach reach_of(lua_State *L, const DLTensor *t, const int64_t *stride) {
   return r;
 }
 
-// Returns the layout of a tensor. The layout of a tensor without dimensions has
-// one mode of extent 1.
+// Returns the layout of a tensor. Without dimensions, it has one mode of extent
+// 1.
 static Layout layout_from(Ctx *cx, const DLTensor *t, const int64_t *stride) {
   TupB shape = {0}, strides = {0};
   tupb_open(cx, &shape), tupb_open(cx, &strides);
@@ -178,9 +179,9 @@ static Layout layout_from(Ctx *cx, const DLTensor *t, const int64_t *stride) {
   return layout_make(cx, tupb_done(cx, &shape), tupb_done(cx, &strides));
 }
 
-// Pushes t on a buffer of `count` elements at `p`, on the device of the given
-// tensor. The buffer takes over ownership of the given tensor, unless an error
-// is raised.
+// Pushes tensor t on a new buffer: `count` elements at p, on the device of the
+// given tensor. The buffer then owns the given tensor, unless an error is
+// raised.
 static void push_on(lua_State *L, const Given *g, const Tensor *t, size_t count,
                     char *p) {
   int kind = g->t->device.kind;
@@ -235,8 +236,8 @@ static void check_given(lua_State *L, const Given *g, DType type) {
                "bytes are not supported: pack them", dtype_name(type));
 }
 
-// Describes pairs of e2m1 (PyTorch's float4_e2m1fn_x2) as single elements: the
-// innermost dimension becomes twice as long.
+// Describes each pair of e2m1 (PyTorch's float4_e2m1fn_x2) as two elements:
+// doubles the extent of the innermost dimension.
 static void split_pairs(Ctx *cx, lua_State *L, DLTensor *d, int64_t *stride) {
   int inner = d->ndim - 1;
   while (inner >= 0 && stride[inner] != 1) inner--;
@@ -256,8 +257,8 @@ static void split_pairs(Ctx *cx, lua_State *L, DLTensor *d, int64_t *stride) {
   d->strides = stride;
 }
 
-// Returns the alignment that kernels may assume of an address. Only a few
-// alignments are possible, because each alignment requires a separate program.
+// Returns the alignment that kernels may assume for an address. It is one of
+// few values, because each alignment requires a separate program.
 static int64_t alignment(uintptr_t at) {
   uintptr_t a = at ? at & -at : HOSTBUF_ALIGN;
   return a >= 64 ? 64 : a >= 16 ? 16 : (int64_t)a;
@@ -294,8 +295,8 @@ void dlpacklib_import(lua_State *L, void *managed, bool versioned) {
 }
 
 // from_dlpack(pointer [, {versioned =}]) -> a tensor on the memory of a managed
-// tensor of DLPack, whose deleter is called once the memory is unused. After an
-// error the caller still owns the managed tensor.
+// tensor of DLPack. Its deleter is called when the memory is no longer used.
+// After an error, the caller still owns the managed tensor.
 static int l_from_dlpack(lua_State *L) {
   face_enter(L);
   face_outside(L);
@@ -305,8 +306,7 @@ static int l_from_dlpack(lua_State *L) {
 
 // ---- export ----
 
-// A managed tensor that this library creates, in either form (versioned or
-// not).
+// A managed tensor that this file creates, with or without a version.
 typedef struct Made {
   union {
     DLManagedTensor old;
@@ -327,8 +327,8 @@ static void made_delete_versioned(DLManagedTensorVersioned *m) {
   made_delete(m->owner);
 }
 
-// Fills in the shape and strides of t at `to`. Every leaf of the layout is a
-// dimension.
+// Writes the shape and the strides of t to `to`. Each leaf of the layout
+// becomes a dimension.
 static void fill_extents(Tensor *t, int64_t *to, int n) {
   size_t words = tup_words(t->l.shape);
   const Dim *stride = t->l.stride;
@@ -354,8 +354,8 @@ static void check_out(Ctx *cx, lua_State *L, int idx, const Tensor *t) {
     face_error(L, ERR_ALIGN, "to_dlpack: the tensor starts inside a byte");
 }
 
-// Returns the memory of the tensor at idx, after adding an owner. Sets *at,
-// *device and *readonly.
+// Adds an owner to the memory of the tensor at idx, and returns the memory.
+// Sets *at, *device and *readonly.
 static Shared *memory_out(lua_State *L, int idx, const Tensor *t, char **at,
                           DLDevice *device, bool *readonly) {
   lua_getiuservalue(L, idx, 1);
@@ -415,8 +415,8 @@ DLManagedTensorVersioned *dlpacklib_export(lua_State *L, int idx) {
   return &make(L, lua_absindex(L, idx), true)->m.versioned;
 }
 
-// t:to_dlpack([{versioned =}]) -> light userdata: a managed tensor of DLPack
-// on t's memory. Its consumer calls its deleter once.
+// t:to_dlpack([{versioned =}]) -> a managed tensor of DLPack on t's memory, as
+// light userdata. The consumer must call its deleter once.
 static int tensor_to_dlpack(lua_State *L) {
   face_enter(L);
   face_outside(L);
@@ -426,7 +426,7 @@ static int tensor_to_dlpack(lua_State *L) {
 }
 
 // delete_dlpack(pointer [, {versioned =}]): calls the deleter of a managed
-// tensor that no consumer takes.
+// tensor that has no consumer.
 static int l_delete_dlpack(lua_State *L) {
   void *p = check_pointer(L, 1);
   if (is_versioned(L, 2)) dlpacklib_release(p, 0);
@@ -436,14 +436,15 @@ static int l_delete_dlpack(lua_State *L) {
 
 // ---- streams ----
 
-// Returns the driver's handle at idx, light userdata or an integer.
+// Returns the driver's stream handle at idx, which is light userdata or an
+// integer.
 static void *stream_handle(lua_State *L, int idx) {
   return lua_islightuserdata(L, idx) ? lua_touserdata(L, idx)
          : (void *)(uintptr_t)face_checkint(L, idx);
 }
 
-// gpu:foreign_stream(handle) -> a stream for the driver's stream with this
-// handle, which another library owns.
+// gpu:foreign_stream(handle) -> an object for a stream that another library
+// owns. `handle` is the driver's handle of the stream.
 int dlpacklib_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   CUstream h = (CUstream)stream_handle(L, 2);

@@ -9,9 +9,8 @@
 #include "ir/async_regs.h"
 #include "ir/opaque.h"
 
-// Raises an error about a traced boolean, or a vector of booleans. Either
-// nothing uses the boolean, or Lua tested it. src is the boolean's line, an
-// index into Fn.src.
+// Raises the error that nothing uses a traced boolean (or vector of booleans),
+// or that Lua tested it. src is the line of the boolean, an index into Fn.src.
 static _Noreturn void unused_error(Ctx *cx, lua_State *L, uint32_t src,
                                    const char *what) {
   const Src *s = &ir_fn(cx)->src.p[src];
@@ -52,8 +51,8 @@ static void find_open(Ctx *cx, lua_State *L) {
 }
 
 // Raises an error if registers of a warpgroup MMA or of a load from tensor
-// memory are accessed before the wait for it. For kernels in PTX, the simulator
-// reports this mistake.
+// memory are accessed before the wait for the operation. For kernels in PTX,
+// the simulator reports this mistake instead.
 static void check_flight(Ctx *cx, lua_State *L) {
   static const char *const how[] = {
     [FLIGHT_READ] = "used", [FLIGHT_WRITE] = "written",

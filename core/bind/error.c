@@ -6,19 +6,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Returns the length of the folder in a chunk's name: "@kernels/" of a file,
-// "=[kernels." of an embedded file. Returns 0 if there is no folder.
+// Returns the length of the folder in a chunk's name, such as "@kernels/" for a
+// file or "=[kernels." for an embedded file. Returns 0 if there is no folder.
 static size_t folder_length(const char *src) {
   if (src[0] != '@' && strncmp(src, "=[", 2) != 0) return 0;
   const char *end = strrchr(src, src[0] == '@' ? '/' : '.');
   return end ? (size_t)(end - src) + 1 : 0;
 }
 
-// Reports whether the chunk src belongs to a library, whose lines error
-// messages do not name. Kernels that are embedded in the program or installed
-// by LuaRocks belong to a library. If `caller` is not NULL, so do the files in
-// the folder of the chunk `caller`, and the file FOLDER.lua next to this
-// folder.
+// Reports whether the chunk src belongs to a library, because error messages do
+// not name lines of libraries. Kernels that are embedded in the program or
+// installed by LuaRocks belong to a library. If `caller` is not NULL, so do the
+// files in the folder of the chunk `caller`, and the file FOLDER.lua beside
+// this folder.
 static bool is_library(const char *src, const char *caller) {
   if (strncmp(src, "=[kernels.", 10) == 0) return true;
   if (src[0] == '@' && strstr(src, "lua/5.4/kernels/")) return true;
@@ -48,8 +48,8 @@ static void push_where(lua_State *L, const char *caller) {
     lua_pushliteral(L, "");
 }
 
-// Escapes the characters in the message on top of the stack that a terminal
-// would interpret as commands (bind/visible.c).
+// Escapes characters in the message on top of the stack that a terminal would
+// interpret as commands (bind/visible.c).
 static void make_visible(lua_State *L) {
   size_t n;
   const char *s = lua_tolstring(L, -1, &n);
@@ -66,7 +66,8 @@ static void push_kinded(lua_State *L, ErrKind kind, const char *msg) {
   lua_concat(L, 2);
 }
 
-// Raises the error msg, with the position on top of the stack before it.
+// Raises the error msg. The position, which precedes msg, is on top of the
+// stack.
 static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
                                    const char *msg) {
   push_kinded(L, kind, msg);
@@ -76,8 +77,8 @@ static _Noreturn void raise_kinded(lua_State *L, ErrKind kind,
   abort();
 }
 
-// Reports whether an error of this kind is about a function's call, so that its
-// message names the function.
+// Reports whether an error of this kind concerns the call of a function, so
+// that the message must name the function.
 static bool of_a_call(ErrKind kind) {
   switch ((int)kind) {
   case ERR_ARG: case ERR_PARSE: case ERR_INADMISSIBLE: case ERR_OVERFLOW:
@@ -89,8 +90,8 @@ static bool of_a_call(ErrKind kind) {
   }
 }
 
-// Skips the name of an operation at the start of msg, as in "composition: ".
-// The operation may be a step of the function that the user called.
+// Skips the name of an operation at the start of msg, such as "composition: ".
+// It need not be the function that the user called, but may be a step of it.
 static const char *after_operation(lua_State *L, const char *msg) {
   size_t n = strspn(msg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                          "_0123456789");
@@ -102,8 +103,8 @@ static const char *after_operation(lua_State *L, const char *msg) {
   return known ? msg + n + 2 : msg;
 }
 
-// Pushes msg, preceded by the name of the public function that the user called,
-// unless msg contains that name.
+// Pushes msg. If msg does not contain the name of the public function that the
+// user called, the name precedes it.
 static void push_named(lua_State *L, ErrKind kind, const char *msg) {
   char name[96];
   if (of_a_call(kind) && face_public(L, name) && face_colon(L)) {

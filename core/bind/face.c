@@ -1,5 +1,5 @@
-// Helpers that all bindings use and that raise no errors: contexts, the user's
-// function, type names, table fields, element types as userdata.
+// Helpers of all bindings that raise no errors: contexts, the user's function,
+// type names, table fields, element types as userdata.
 #include "bind/face.h"
 
 #include <stdio.h>
@@ -23,9 +23,9 @@ Ctx *face_state(lua_State *L) {
 
 // ---- user functions ----
 
-// Reports whether src is the path of a file of lua/cutelua/ROOM/. Also compares
-// the name of the room, because a folder named lua may contain a clone of
-// cutelua with scripts of users.
+// Reports whether src is the path of a file of lua/cutelua/ROOM/. The name of
+// the room is checked, too, because a folder named lua may contain a clone of
+// cutelua with users' scripts.
 static bool workshop_source(const char *src) {
   const char *at = strstr(src, "lua/cutelua/");
   if (!at && !(at = strstr(src, "lua/5.4/cutelua/"))) return false;

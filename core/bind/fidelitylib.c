@@ -1,4 +1,5 @@
-// Converts the fidelity of a launch (ir/fidelity.h) to a Lua table.
+// Converts the fidelity of a launch (how exactly it was simulated,
+// ir/fidelity.h) to a Lua table.
 #include "bind/fidelitylib.h"
 
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "ir/fidelity.h"
 #include "ir/intrin.h"
 
-// Executions of one kind of operation on one line.
+// A counter of executions: of one kind of operation on one source line.
 typedef struct Entry {
   const Fn *fn;
   uint32_t src;
@@ -49,8 +50,8 @@ static int compare(const void *x, const void *y) {
   return strcmp(a->op, b->op);
 }
 
-// Sorts n entries and merges entries of equal operations. Returns the number of
-// entries that remain.
+// Sorts n entries and merges entries of equal operations on one line. Returns
+// the number of remaining entries.
 static size_t add_up(Entry *e, size_t n) {
   size_t k = 0;
   if (n) qsort(e, n, sizeof *e, compare);

@@ -1,5 +1,5 @@
-// The fields of atoms, tiled operations and their slices, and the text that
-// tostring returns.
+// Implements the fields and the text (tostring) of atoms, tiled operations and
+// their slices.
 #include <string.h>
 
 #include "bind/box.h"
@@ -9,7 +9,7 @@
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
-  // Raise an error if the thread is a traced value of another kernel.
+  // This raises an error if the thread is a traced value of another kernel.
   face_test_dim(cx, L, -1, thr);
   lua_getiuservalue(L, idx, 1);
   // the slice keeps the tiled operation alive
@@ -39,7 +39,7 @@ static void push_perm(lua_State *L, const TiledMma *m) {
 typedef struct Field {
   const char *name;
   size_t at;
-  bool tiled;  // true if only a tiled operation has the field
+  bool tiled;  // whether only tiled operations have the field
 } Field;
 
 #define MMA_FIELDS \
@@ -85,7 +85,7 @@ static bool mma_field(Ctx *cx, lua_State *L, const AtomBox *b, const char *k) {
     Dim n[3] = {dim_int(cx, row->m), dim_int(cx, row->n),
                 dim_int(cx, row->k)};
     face_push_tup(L, tup_of(cx, n, 3));
-  // numbers of bits of one value of D, A, B and C
+  // bits of one value of D, A, B and C
   } else if (strcmp(k, "value_bits") == 0) {
     lua_createtable(L, 4, 0);
     for (int i = 0; i < 4; i++) {
@@ -151,8 +151,8 @@ static const AtomBox *check_box(lua_State *L, int idx) {
   return b ? b : face_check(L, idx, MT_TILED, "atom or tiled operation");
 }
 
-// Raises the error that there is no field k. If slices have a method of this
-// name, the message says so.
+// Raises the error that there is no field k. If slices have a method with this
+// name, the message suggests to slice first.
 static _Noreturn void no_field(lua_State *L, const char *k, bool mma) {
   const char *of = mma ? "partition_A partition_B partition_C partition_E"
                        : "partition_S partition_D retile retile_S retile_D";

@@ -1,6 +1,6 @@
-// Reads and writes files for users, with the support for pipes, links,
-// permissions and terminals that Lua's io library lacks. Also makes external
-// text safe to show on a terminal.
+// Reads and writes files for users. Handles pipes, links, permissions and
+// terminals, which Lua's io library does not support. Also makes external text
+// safe to show on a terminal.
 #define _GNU_SOURCE
 #include "base/signals.h"
 #include "bind/face.h"
@@ -26,8 +26,8 @@ static int stream_close(lua_State *L) {
   return luaL_fileresult(L, fclose(s->f) == 0, NULL);
 }
 
-// Pushes a Lua file that is still closed, so that an error raised before
-// stream_take opens it leaks no descriptor.
+// Pushes a Lua file that is not open yet. If an error is raised before
+// stream_take opens it, no descriptor is lost.
 static luaL_Stream *push_stream(lua_State *L) {
   luaL_Stream *s = lua_newuserdatauv(L, sizeof *s, 0);
   *s = (luaL_Stream){0};
@@ -35,8 +35,8 @@ static luaL_Stream *push_stream(lua_State *L) {
   return s;
 }
 
-// Opens the Lua file on top with descriptor fd. If memory is exhausted, closes
-// fd and returns false.
+// Makes the Lua file s an open file with descriptor fd. If memory is exhausted,
+// closes fd and returns false.
 static bool stream_take(luaL_Stream *s, int fd, const char *mode) {
   s->f = fdopen(fd, mode);
   if (!s->f) {
@@ -58,9 +58,9 @@ static int failed(lua_State *L, int e) {
 
 // ---- reading ----
 
-// Resolves the symbolic links in a path. If a link is broken or belongs to
-// another user (except root), sets errno and returns false, because such a link
-// could lead to any file of this user.
+// Resolves the symbolic links in a path. Fails if the link is broken, or
+// belongs to another user (except root), because such a link could lead to any
+// file of this user. Then sets errno and returns false.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -74,7 +74,7 @@ static bool resolve(const char *path, char out[PATH_MAX]) {
 // open_input(path[, how]) -> file | nil, reason. Without `how`, also opens
 // pipes and devices. With `how`, opens only a plain file, and never waits.
 // "own": the path must not be a link. "private": the file must belong to this
-// user, and the permissions of other users are removed.
+// user, and other users lose their permissions for it.
 static int l_open_input(lua_State *L) {
   static const char *const hows[] = {"any", "plain", "own", "private", NULL};
   enum { ANY, PLAIN, OWN, PRIVATE };
@@ -168,8 +168,8 @@ static int l_folder_names(lua_State *L) {
 
 typedef struct Aside { char s[PATH_MAX + 32]; } Aside;
 
-// Writes the next of 8 random names for a file next to the target. The name may
-// already be in use. Returns false after the last name.
+// Creates the next of 8 random names for a file beside the target. A file with
+// this name may already exist. Returns false after the last name.
 static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
   if (!*n) *seed = base_nanotime() ^ (uint64_t)getpid() << 32;
   snprintf(a->s, sizeof a->s, "%s.%016llx.new", target,
@@ -178,7 +178,8 @@ static bool next_aside(Aside *a, const char *target, uint64_t *seed, int *n) {
 }
 
 // Opens a file without a name in the target's folder. The system removes such a
-// file when it is closed. Returns -1 if the system does not support this.
+// file when it is closed. Returns -1 if the system does not support unnamed
+// files.
 static int open_unnamed(const char *target, mode_t mode) {
   char folder[PATH_MAX];
   const char *slash = strrchr(target, '/');
@@ -201,8 +202,8 @@ static int open_named(const char *target, mode_t mode, Aside *a) {
 }
 
 // open_aside(path[, private]) -> file, its name (false: it has none), path of
-// the file to replace | nil, reason. Opens a new file, into which the caller
-// writes the next content of the file at path. The new file has the mode of the
+// the file to replace | nil, reason. Opens a new file. The caller writes to it
+// what will become the contents of the file at `path`. Its mode is that of the
 // old file, or 0600 if `private`.
 static int l_open_aside(lua_State *L) {
   const char *path = face_checkstr(L, 1);
@@ -244,8 +245,8 @@ static bool name_unnamed(int fd, const char *target, Aside *a) {
 }
 
 // put_in_place(file, name, target) -> true | nil, reason: replaces the target
-// by a file that open_aside opened. Blocks signals between the naming of the
-// file and the replacement.
+// by a file that open_aside opened. Signals are blocked while the new file has
+// a temporary name.
 static int l_put_in_place(lua_State *L) {
   luaL_Stream *s = face_checkudata(L, 1, LUA_FILEHANDLE);
   const char *name = lua_tostring(L, 2), *target = face_checkstr(L, 3);
@@ -265,18 +266,18 @@ static int l_put_in_place(lua_State *L) {
   return 1;
 }
 
-// While the program waits for a pipe, it tests for Ctrl-C at this interval, in
-// milliseconds.
+// Interval, in milliseconds, at which a program that waits for a pipe checks
+// for Ctrl-C.
 enum { LOOK = 20 };
 
-// Reports whether fewer than `seconds` seconds have passed since the time
-// `since`, and no Ctrl-C arrived.
+// Reports whether the program may wait longer: no Ctrl-C arrived, and fewer
+// than `seconds` seconds have passed since the time `since`.
 static bool may_wait(uint64_t since, double seconds) {
   return !signals_asked && (double)(base_nanotime() - since) < seconds * 1e9;
 }
 
-// Opens a named pipe for writing as soon as it has a reader. Returns -1 and
-// sets errno on failure; errno is ENXIO if no reader came in time.
+// Opens a named pipe for writing as soon as it has a reader. On failure, sets
+// errno and returns -1. errno is ENXIO if no reader came within `seconds`.
 static int pipe_open(const char *path, double seconds) {
   uint64_t since = base_nanotime();
   int fd;
@@ -286,8 +287,8 @@ static int pipe_open(const char *path, double seconds) {
   return fd;
 }
 
-// Writes n bytes to a pipe. Returns false and sets errno on failure; errno is
-// ETIMEDOUT if the reader read nothing for that many seconds.
+// Writes n bytes to a pipe. On failure, sets errno and returns false. errno is
+// ETIMEDOUT if the reader has read nothing for `seconds` seconds.
 static bool pipe_put(int fd, const char *s, size_t n, double seconds) {
   uint64_t since = base_nanotime();
   while (n > 0) {
@@ -309,8 +310,8 @@ static bool pipe_put(int fd, const char *s, size_t n, double seconds) {
 }
 
 // write_pipe(path, seconds, text...) -> true | nil, reason. Writes to a named
-// pipe. Fails if the pipe has no reader, or the reader reads nothing, for that
-// many seconds, or if the reader closes the pipe.
+// pipe. Fails if the pipe has no reader for that many seconds, if the reader
+// reads nothing for that long, or if it closes the pipe.
 static int l_write_pipe(lua_State *L) {
   const char *path = face_checkstr(L, 1);
   double seconds = luaL_checknumber(L, 2);
@@ -322,7 +323,8 @@ static int l_write_pipe(lua_State *L) {
     return 2;
   }
   if (fd < 0) return failed(L, e);
-  // A reader that closes the pipe must not end this process.
+  // block SIGPIPE, so that a reader that closes the pipe does not end this
+  // process
   sigset_t broken, was;
   sigemptyset(&broken);
   sigaddset(&broken, SIGPIPE);
@@ -344,7 +346,7 @@ static int l_write_pipe(lua_State *L) {
 
 // ---- external text ----
 
-// message(text) -> the text for a message that face_push_message pushes
+// message(text) -> the text, made safe by face_push_message
 static int l_message(lua_State *L) {
   size_t n;
   const char *s = luaL_tolstring(L, 1, &n);
@@ -352,7 +354,7 @@ static int l_message(lua_State *L) {
   return 1;
 }
 
-// visible(text[, lines]) -> the visible text that face_push_visible pushes
+// visible(text[, lines]) -> the text, made safe by face_push_visible
 static int l_visible(lua_State *L) {
   size_t n;
   bool lines = lua_toboolean(L, 2);

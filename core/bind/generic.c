@@ -21,7 +21,8 @@ static const FnRow rows[] = {
   {OR, "P>l", FN(layout_compact)},
   LAST_ROW};
 
-// Methods of layouts. The first OF_TENSORS of them are also methods of tensors.
+// Methods of layouts. The first OF_TENSORS of these names are also methods of
+// tensors.
 static const char *const methods[] = {
   "size", "rank", "depth", "cosize", "get", "take", "select", "group_modes",
   "flatten", "coalesce", "filter", "composition", "with_shape",

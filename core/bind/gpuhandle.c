@@ -1,6 +1,6 @@
-// Functions that the bindings of the GPU share: the GPU object, the handles
-// that it owns, results of driver calls, and the list of objects that a
-// captured graph keeps alive.
+// Functions that the bindings of the GPU share: the GPU object, the objects
+// that belong to it, the results of driver calls, and the list of objects that
+// a captured graph keeps alive.
 #include "bind/gpulib.h"
 
 #include <stdio.h>
@@ -8,8 +8,8 @@
 
 #include "gpu/dl.h"
 
-// In base/errors.h, the kinds before this one are mistakes of the script. The
-// kinds from this one on are failures of the environment.
+// The first kind of error (base/errors.h) that is a failure of the environment.
+// The kinds before it are mistakes of the script.
 #define FIRST_WORLD ERR_IO
 
 int gpulib_failed(lua_State *L, const Why *w) {

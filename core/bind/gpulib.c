@@ -1,6 +1,7 @@
-// Lua bindings of the GPU: streams, events, kernels, prepared launches. A query
-// that may fail (for a GPU, a buffer, information) returns nil, message. An
-// action that fails (a launch, a copy, a wait) raises an error, as misuse does.
+// Lua bindings of the GPU: streams, events, kernels, prepared launches. If a
+// query fails (for a GPU, a buffer, information), it returns nil, message. If
+// an action fails (a launch, a copy, a wait), it raises an error. Misuse always
+// raises an error.
 #include "bind/gpulib.h"
 #include "bind/tma.h"
 
@@ -51,8 +52,8 @@ static int gpu_l_sync(lua_State *L) {
   return gpulib_done(L, gpu_sync(gpulib_check(L, 1), &w), &w);
 }
 
-// gpu:alive() -> true | nil, message: whether this process can use the GPU.
-// After an error of a kernel, the GPU may be unusable for the process.
+// gpu:alive() -> true | nil, message: whether this process can use the GPU. An
+// error in a kernel can make the GPU unusable for the process.
 static int gpu_alive(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   Why w;
@@ -60,8 +61,8 @@ static int gpu_alive(lua_State *L) {
                                          : gpulib_failed(L, &w);
 }
 
-// gpu:begin(): starts to create the context in a thread; the first call that
-// needs the context waits for it.
+// gpu:begin(): starts to create the context, in a separate thread. The first
+// call that needs the context waits for it.
 static int gpu_l_begin(lua_State *L) {
   gpu_begin(gpulib_check(L, 1));
   return 0;
@@ -89,8 +90,8 @@ static int gpu_memory(lua_State *L) {
   return 1;
 }
 
-// gpu:trim() -> bytes that were returned to the driver: all free blocks of the
-// pool.
+// gpu:trim() -> number of bytes: returns all free blocks of the pool to the
+// driver
 static int gpu_trim(lua_State *L) {
   size_t bytes;
   Why w;
@@ -106,8 +107,8 @@ static int gpu_capturing(lua_State *L) {
   return 1;
 }
 
-// gpu:use_stream(stream or nil) -> the stream that was current. Makes the given
-// stream the current stream.
+// gpu:use_stream(stream or nil) -> the stream that was current before. Makes
+// the given stream the current one.
 static int gpu_use_stream(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   GpuStream *s = gpulib_stream(L, 2);
@@ -170,7 +171,7 @@ static int stream_close(lua_State *L) {
 }
 
 // stream:wait(event or stream): makes later work on the stream wait for the
-// event, or for the work on the other stream so far.
+// event, or for all work submitted to the other stream so far.
 static int stream_wait(lua_State *L) {
   GpuStream *s = check_stream(L, 1), *other = face_test(L, 2, MT_STREAM);
   Why w;
@@ -228,8 +229,8 @@ static int event_record(lua_State *L) {
   return gpulib_done(L, ok, &w);
 }
 
-// stream:record([event]) -> an event that completes after all work on the
-// stream so far.
+// stream:record([event]) -> an event that completes when all work submitted to
+// the stream so far has completed.
 static int stream_record(lua_State *L) {
   GpuStream *s = check_stream(L, 1);
   Why w;
@@ -272,7 +273,7 @@ static int event_elapsed(lua_State *L) {
 
 // gpu:load(image, name [, parameters [, level]]) -> the kernel. The image is
 // machine code, or PTX that begins with ".version". `parameters` is the number
-// of the kernel's parameters. If it is absent, a launch asks the driver for the
+// of the kernel's parameters. Without it, a launch asks the driver for the
 // number. `level` is the driver's optimisation level for PTX, 0 to 4 (default
 // 4).
 static int gpu_load(lua_State *L) {
@@ -297,7 +298,7 @@ static GpuFn *check_kernel(lua_State *L, int idx) {
 static void keep_variable(void *what, size_t bytes) { (void)what, (void)bytes; }
 
 // gpu:variable(kernel, name) -> a buffer of u8 on a variable of the kernel's
-// module. The buffer must not be used after the kernel is closed.
+// module. It must not be used after the kernel is closed.
 static int gpu_variable(lua_State *L) {
   Gpu *g = gpulib_check(L, 1);
   const GpuFn *f = check_kernel(L, 2);
@@ -318,8 +319,8 @@ static int fn_close(lua_State *L) {
   return 0;
 }
 
-// f:usable() -> whether the kernel is neither closed nor lost with its CUDA
-// context.
+// f:usable() -> false if the kernel is closed or was lost with its CUDA
+// context, else true.
 static int fn_usable(lua_State *L) {
   const GpuFn *f = check_kernel(L, 1);
   lua_pushboolean(L, gpu_owns(&f->own));
@@ -370,8 +371,9 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   lua_pop(L, 1);
 }
 
-// Packs the address p, and returns the packed size. If the table at idx has an
-// atom in field `tma`, packs the atom's tensor map for a tensor at p instead.
+// Packs address p as a kernel argument, and returns the packed size. If the
+// table at idx has an atom in field `tma`, packs a tensor map of this atom
+// instead, for a tensor at p.
 static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   lua_getfield(L, idx, "tma");
   const TmaBox *b = tmalib_box(L, -1);
@@ -386,10 +388,10 @@ static size_t pack_address(lua_State *L, int idx, uint64_t p, char *to) {
   return n;
 }
 
-// Packs argument i, which is on top of the stack, into `to` unless `to` is
-// NULL. Returns the packed size. An argument is a device buffer (packed as its
-// address), {buffer, byte offset, tma =}, {dtype, number} or a string of raw
-// bytes. Stores a device buffer in *buf.
+// Packs argument i, which is on top of the stack, into `to` (NULL: only
+// computes the size), and returns the packed size. An argument is a device
+// buffer (packed as its address), {buffer, byte offset, tma =}, {dtype, number}
+// or a string of raw bytes. Sets *buf to the device buffer, if any.
 static size_t pack(lua_State *L, lua_Integer i, char *to, DevBuf **buf) {
   int at = lua_gettop(L), type = lua_type(L, at);
   *buf = NULL;
@@ -449,7 +451,7 @@ static void check_params(lua_State *L, GpuFn *f, const size_t *sizes, int n) {
 }
 
 // Creates a launch with the list of arguments at stack index 3. Its userdata
-// contains the struct, then nargs + 1 pointers to parameters, the list of
+// consists of the struct, nargs + 1 pointers to parameters, the list of
 // buffers, and the packed arguments.
 static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
   lua_Integer n = luaL_len(L, 3);
@@ -484,8 +486,8 @@ static GpuLaunch *new_prepared(lua_State *L, GpuFn *f) {
 }
 
 // f:prepare{args = {...}, grid =, block =, smem =, stream =, cluster =, pdl =,
-// cooperative =} -> a prepared launch. Checks and packs everything, so that the
-// launch is one driver call.
+// cooperative =} -> a prepared launch. Checks and packs everything, so that
+// launching takes one driver call.
 static int fn_prepare(lua_State *L) {
   GpuFn *f = check_kernel(L, 1);
   face_checktype(L, 2, LUA_TTABLE);
@@ -530,8 +532,8 @@ static int fn_prepare(lua_State *L) {
   return gpulaunch_prepare(l, &w) ? 1 : gpulib_failed(L, &w);
 }
 
-// Launches the prepared launch at 1 n times, on the stream at index `at` or, if
-// the value there is nil, on the launch's stream.
+// Executes the prepared launch at stack index 1 n times, on the stream at index
+// `at`. If there is nil at this index, uses the launch's own stream.
 static int launch_on(lua_State *L, int n, int at) {
   const GpuLaunch *l = face_checkudata(L, 1, MT_LAUNCH);
   const GpuStream *stream = gpulib_stream(L, at);
@@ -566,8 +568,8 @@ static int launch_clusters(lua_State *L) {
 
 // ---- tensor maps ----
 
-// driver_tensor_map(parameters) -> the words that the driver encodes for a
-// tiled tensor map, or nil if the driver rejects the parameters.
+// driver_tensor_map(parameters) -> a tiled tensor map as the driver encodes it,
+// in words, or nil if the driver rejects the parameters.
 static int l_driver_tensor_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -602,8 +604,8 @@ static int l_driver_tensor_map(lua_State *L) {
 
 // ---- module ----
 
-// Types of objects of a GPU. A method `close` is also the type's __close and
-// __gc.
+// Types of objects that belong to a GPU. A method `close` also serves as
+// __close and __gc of the type.
 static const struct Handle {
   const char *name;
   lua_CFunction close;

@@ -1,6 +1,6 @@
-// Declarations that the bindings of the GPU share (gpuhandle.c), and functions
-// of gpulib.c (streams, events, kernels), devlib.c (memory, devices of
-// tensors), blaslib.c, graphlib.c and recordlib.c for other files.
+// Declarations that the bindings of the GPU share. They belong to gpuhandle.c,
+// gpulib.c (streams, events, kernels), devlib.c (memory, devices of tensors),
+// blaslib.c, graphlib.c, recordlib.c and dlpacklib.c.
 #ifndef CUTE_GPULIB_H
 #define CUTE_GPULIB_H
 
@@ -13,11 +13,11 @@
 #define MT_BLAS "cute.blas"
 #define MT_GRAPH "cute.graph"
 
-// Pushes nil, message for a failure w, and returns 2. If w is misuse, raises an
-// error.
+// Pushes nil and the message of failure w, and returns 2. If w is a mistake of
+// the script, raises an error instead.
 int gpulib_failed(lua_State *L, const Why *w);
-// Returns true if `ok`, else raises the error w: for calls whose result scripts
-// usually ignore.
+// Returns true if `ok`, else raises the error w. For calls whose results
+// scripts usually ignore.
 int gpulib_done(lua_State *L, bool ok, const Why *w);
 
 Gpu *gpulib_check(lua_State *L, int idx);
@@ -26,9 +26,9 @@ Gpu *gpulib_check(lua_State *L, int idx);
 bool gpulib_open_gpu(lua_State *L, lua_Integer ordinal, Why *w);
 // Returns the GPU with this number if gpulib_open_gpu has opened it, or NULL.
 Gpu *gpulib_known(lua_State *L, lua_Integer ordinal);
-// Pushes a userdata with metatable tname for a struct that starts with a
-// GpuOwned, marked as closed. The userdata keeps the GPU at stack index `gpu`
-// alive.
+// Pushes a userdata with metatable tname for a struct that begins with a
+// GpuOwned. The struct is marked as closed. The userdata keeps the GPU at stack
+// index `gpu` alive.
 void *gpulib_handle(lua_State *L, int gpu, size_t size, const char *tname);
 // Returns the argument at idx as a number of launches, or raises an error.
 int gpulib_times(lua_State *L, int idx);
@@ -36,20 +36,21 @@ int gpulib_times(lua_State *L, int idx);
 GpuStream *gpulib_stream(lua_State *L, int idx);
 // Returns the driver's current context of this thread, or NULL.
 CUcontext gpulib_context(void);
-// Records that the script's current line launches the kernel `who`.
+// Records that the current line of the script launches the kernel `who`.
 void gpulib_ran(lua_State *L, Gpu *g, const char *who);
-// Key in the registry of a list of objects that the graph being captured keeps
-// alive. Field GPULIB_BRANCHES lists the streams that joined the capture.
+// Key in the registry of a list of objects, which the graph being captured
+// keeps alive. Field GPULIB_BRANCHES of the list has the streams that joined
+// the capture.
 #define GPULIB_KEPT "cute.kept"
 #define GPULIB_BRANCHES "streams"
 // If a graph of g is being captured, keeps the object at idx alive as long as
-// the graph. Buffers of g need not be kept: the graph owns their memory, and
-// can reuse it after a buffer is collected.
+// the graph. This is not necessary for buffers of g: the graph owns their
+// memory, and can reuse it after a buffer is collected.
 void gpulib_keep(lua_State *L, const Gpu *g, int idx);
-// If a graph of g is being captured, the stream at idx joins the capture: keeps
-// the stream alive until the capture ends.
+// If a graph of g is being captured, adds the stream at idx to the capture. The
+// stream is kept alive until the capture ends.
 void gpulib_joins(lua_State *L, const Gpu *g, int idx);
-// Writes and returns the GPU's name, "gpu" or "gpu:1".
+// Writes the GPU's name, "gpu" or such as "gpu:1", to `name`, and returns it.
 const char *gpulib_name(const Gpu *g, char name[16]);
 
 // devlib.c: pushes a new buffer of the GPU at stack index `gpu`. Returns NULL,
@@ -57,8 +58,8 @@ const char *gpulib_name(const Gpu *g, char name[16]);
 DevBuf *devlib_new(lua_State *L, int gpu, DType t, size_t count, Why *w);
 DevBuf *devlib_check(lua_State *L, int idx);  // returns the open buffer at idx
 // Reads the device at stack index idx: a name such as "gpu:1", a device object,
-// or nil, which stands for the host. Pushes and returns the device's GPU. For
-// the host, pushes nil and returns NULL.
+// or nil for the host. Pushes the device's GPU and returns it. For the host,
+// pushes nil and returns NULL.
 Gpu *devlib_place(lua_State *L, int idx);
 // Replaces the host tensor at idx by a copy on the GPU at stack index `gpu`.
 void devlib_move(Ctx *cx, lua_State *L, int idx, int gpu);
@@ -95,14 +96,14 @@ int blaslib_close(lua_State *L);
 // call.
 bool recordlib_recorded(lua_State *L);
 bool recordlib_recording(lua_State *L);
-// Keeps the closed buffer at idx for the calls recorded so far. If `spare`,
-// later tensors of the recording may reuse the buffer's memory.
+// Keeps the closed buffer at idx alive for the calls recorded so far. If
+// `spare`, tensors recorded later may reuse its memory.
 void recordlib_closed(lua_State *L, int idx, bool spare);
 // Pushes a new buffer on memory of a buffer that was closed during the
-// recording. Pushes nothing and returns false if no such buffer fits.
+// recording. If no closed buffer fits, pushes nothing and returns false.
 bool recordlib_reuse(lua_State *L, DType t, size_t count);
-// Records a call of a method. The object and n - 1 arguments are on top of the
-// stack and are popped.
+// Records a call of a method, and pops the n values on top of the stack: the
+// object and n - 1 arguments.
 void recordlib_call(lua_State *L, const char *method, int n);
 
 #endif

@@ -4,15 +4,15 @@
 
 #include <string.h>
 
-// Metatable of a userdata whose __close ends a capture.
+// Metatable of a userdata. Its __close ends a capture.
 #define MT_CAPTURE "cute.capture"
 
 static GpuGraph *check_graph(lua_State *L, int idx) {
   return face_check(L, idx, MT_GRAPH, "graph");
 }
 
-// Abandons the capture of the graph in the userdata if it is still in progress,
-// as after an error.
+// Abandons the capture of the userdata's graph if it has not ended, as after an
+// error.
 static int capture_close(lua_State *L) {
   GpuGraph *x = *(GpuGraph **)lua_touserdata(L, 1);
   if (x->own.gpu->capture == x) graph_abandon(x);
@@ -23,8 +23,8 @@ static int capture_close(lua_State *L) {
 
 // Captures the launches of the Lua function at stack index f in a new graph of
 // the GPU at stack index `gpu`, and pushes the graph. The stream at stack index
-// `stream` becomes the graph's default stream. `old` is NULL or the graph to
-// update (graph_end).
+// `stream` becomes the graph's default stream. `old` is the graph to update
+// (graph_end), or NULL.
 static GpuGraph *capture(lua_State *L, int gpu, int f, int stream,
                          GpuGraph *old) {
   GpuGraph *x = gpulib_handle(L, gpu, sizeof *x, MT_GRAPH);
@@ -65,8 +65,8 @@ static int gpu_capture(lua_State *L) {
   return 1;
 }
 
-// graph:update(f): captures f() again and replaces the graph's work. This is
-// fast if only arguments of launches differ.
+// graph:update(f): captures f() again, and replaces the graph's work. This is
+// fast if only the arguments of launches differ.
 static int l_update(lua_State *L) {
   GpuGraph *x = check_graph(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);
@@ -104,7 +104,7 @@ static int l_close(lua_State *L) {
 }
 
 // Implements the fields of a graph. nodes: number of launches, copies and
-// fills. bytes: bytes of memory that the graph keeps. device: name of the
+// fills. bytes: amount of memory that the graph keeps. device: name of the
 // graph's GPU.
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);

@@ -1,9 +1,8 @@
-// The debug hook of a trace. At each line and return, the hook names traced
-// values after the local variables that hold them. The hook stores its results
-// about a function for the function's next line. At each bytecode instruction,
-// the hook detects `==`, `~=` and `t[k]` with traced values, for which Lua
-// calls no metamethod. At an instruction, the hook examines only operands, not
-// names or source text.
+// The debug hook of a trace. At each line and return, it names traced values
+// after the local variables that hold them. What it has found out about a
+// function is kept for the function's next line. At each bytecode instruction,
+// it detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
+// metamethod. There it examines only operands, not names or source text.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +11,19 @@
 #include "bind/interrupt.h"
 #include "bind/trace.h"
 
-// A result of TRACE_STATE.truth: whether Lua may test a traced value. `tested`
-// and `made` are the addresses after two bytecode instructions: the test, and
-// the instruction that created the value.
+// An entry of the cache of TRACE_STATE.truth: whether Lua may test a traced
+// value. It is identified by two bytecode instructions: the test, and the
+// instruction that created the value. `tested` and `made` are the addresses
+// after them.
 typedef struct Sound {
   const void *tested, *made;
   bool ok;
 } Sound;
 #define SOUND 256  // number of results that are kept
 
-// State of the hook for the user function that ran last: a userdata in the
-// registry. Uservalue 1: for each line of the function's file, the list of
-// names that the line assigns. Uservalue 2: the recorded writes to tables
+// State of the hook for the user function that ran last, as a userdata in the
+// registry. Uservalue 1 has, for each line of the function's file, the list of
+// names that the line assigns. Uservalue 2 has the recorded writes to tables
 // (table_writes.c).
 typedef struct Hook {
   Ctx *cx;
@@ -35,18 +35,20 @@ typedef struct Hook {
   bool notes;        // whether to record writes to tables
   bool records;  // whether to call TRACE_STATE.record before each source line
   bool undefined;    // whether TRACE_STATE.undefined has entries
-  int born;          // register that receives the table being created
+  int born;          // register that will receive the table being created
   Sound sound[SOUND];  // indexed by a hash of both addresses
   Writers writers;
   Readers readers;
 } Hook;
 
-#define MAX_FIELDS 64  // maximum size of a table whose fields get names
+// maximum number of fields of a table whose fields get names
+#define MAX_FIELDS 64
 
-// The address of this variable is the registry's key of the Hook.
+// The address of this variable is the key of the Hook in the registry.
 static const char hook_key = 0;
 
-// Names the IR variable of the cute.var on top (a table with its value at 1).
+// Names the IR variable of the cute.var on top (a table with its value at index
+// 1).
 static void name_var(lua_State *L, Ctx *cx, const char *name) {
   lua_rawgeti(L, -1, 1);
   Value *v = trace_value(L, -1);
@@ -57,8 +59,9 @@ static void name_var(lua_State *L, Ctx *cx, const char *name) {
   if (i->birth == v->birth && i->op == OP_VAR) ir_name(cx, fn, v->r, name);
 }
 
-// Names the value on top of the stack after the local variable that holds it: a
-// traced value, or the registers or shared memory of a tensor.
+// Gives the value on top of the stack the name of the local variable that holds
+// it. The value is a traced value, or a tensor, whose registers or shared
+// memory get the name.
 static void name_local(lua_State *L, Ctx *cx, const char *name) {
   Fn *fn = ir_fn(cx);
   Value *v = trace_value(L, -1);
@@ -77,9 +80,9 @@ static int by_text(const void *a, const void *b) {
 }
 
 // Names the tensors in the fields of the plain table on top: A.smem becomes
-// A_smem. If several fields have the same memory object, the first field in
-// alphabetical order names the object. Fields are sorted, because the order of
-// a table differs between processes.
+// A_smem. If several fields have the same memory object, the alphabetically
+// first field names it. Fields are sorted, because Lua's order differs between
+// processes.
 static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   const char *keys[MAX_FIELDS];
   char full[80];
@@ -103,7 +106,7 @@ static void name_fields(lua_State *L, Ctx *cx, const char *name) {
   }
 }
 
-// Names the mbarriers of the array of mbarriers (cute.pipe.sync) on top.
+// Gives the mbarriers of the array (cute.pipe.sync) on top a name.
 static void name_array(lua_State *L, Ctx *cx, const char *name) {
   lua_pushliteral(L, "storage");
   lua_rawget(L, -2);
@@ -112,8 +115,8 @@ static void name_array(lua_State *L, Ctx *cx, const char *name) {
   lua_pop(L, 1);
 }
 
-// Names the mbarriers in the arrays of the pipeline on top, for example
-// pipe_full for pipe.full.
+// Names the mbarriers in the arrays of the pipeline on top: pipe.full becomes
+// pipe_full.
 static void name_arrays(lua_State *L, Ctx *cx, const char *name) {
   static const struct { const char *field, *suffix; } parts[] = {
     {"full", "_full"}, {"empty", "_empty"}, {"array", ""}};
@@ -144,7 +147,7 @@ static bool push_variable(lua_State *L, lua_Debug *ar, const char *name) {
   const char *s;
   int found = 0;
   for (int n = 1; (s = lua_getlocal(L, ar, n)); n++) {
-    // If several locals have this name, the last one is the innermost local.
+    // of several locals with this name, the last one is the innermost
     if (strcmp(s, name) == 0) found = n;
     lua_pop(L, 1);
   }
@@ -181,8 +184,9 @@ static bool is_traced(lua_State *L, int idx) {
   return var;
 }
 
-// Returns "the traced value 'k'" for the value at idx. The text names the local
-// `name` or, if `name` is NULL, the value's name in the IR.
+// Returns a text such as "the traced value 'k'" for the value at idx. It
+// contains `name`, the name of a local. If `name` is NULL, it contains the
+// value's name in the IR.
 static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
                               int idx) {
   const Value *v = trace_value(L, idx);
@@ -194,15 +198,15 @@ static const char *say_traced(lua_State *L, Ctx *cx, const char *name,
               : lua_pushliteral(L, "a traced value");
 }
 
-// Reports whether the running function belongs to a user's script. Fills in the
-// source and line of ar.
+// Reports whether the running function belongs to a user's script. Sets the
+// source and the line in ar.
 static bool of_user(lua_State *L, lua_Debug *ar) {
   lua_getinfo(L, "Sl", ar);
   return !face_own_source(ar->source);
 }
 
-// Raises the message on top, at the line of the running function if it is
-// known.
+// Raises the message on top as an error, at the line of the running function if
+// it is known.
 static _Noreturn void raise_here(lua_State *L, const lua_Debug *ar,
                                  ErrKind kind) {
   const char *text = lua_tostring(L, -1);
@@ -231,9 +235,9 @@ static void push_constant(lua_State *L, lua_Debug *ar, int i) {
   lua_remove(L, -2);
 }
 
-// Reports whether the user means a comparison by `==` of a traced value and the
-// value at idx to run on the GPU. A comparison with nil, a string or a layout
-// is false, as in Lua. For two userdata or two tables, Lua calls __eq.
+// Reports whether a comparison by `==` of a traced value with the value at idx
+// seems intended for the GPU. A comparison with nil, a string or a layout is
+// not: it is false, as in Lua. For two userdata or two tables, Lua calls __eq.
 static bool is_for_device(lua_State *L, int traced, int idx) {
   int t = lua_type(L, idx);
   return t == LUA_TNUMBER || t == LUA_TBOOLEAN ||
@@ -258,8 +262,8 @@ static void check_compared(lua_State *L, Ctx *cx, lua_Debug *ar, VmIns in) {
     compare_error(L, cx, ar, name, traced);
 }
 
-// Raises an error if the next instruction indexes a plain table by a traced
-// value. `table` and `key` are registers.
+// Raises an error if the next instruction indexes a plain table with a traced
+// value. `table` and `key` are the numbers of their registers.
 static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
                       int key) {
   const char *name = bytecode_register(L, ar, key);
@@ -278,10 +282,10 @@ static void check_key(lua_State *L, Ctx *cx, lua_Debug *ar, int table,
   raise_here(L, ar, ERR_DYNAMIC);
 }
 
-// Checks a call that passes all results of an inner call as its last arguments,
-// from register `first` on. Raises an error if the called function would ignore
-// some of these results (TRACE_STATE.surplus). The function of the inner call
-// is on top of the stack.
+// Checks an outer call that receives all results of an inner call as its last
+// arguments, from register `first` on. Raises an error if the called function
+// would ignore some of these results (TRACE_STATE.surplus). The function of the
+// inner call is on top of the stack.
 static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   VmIns next = bytecode_behind(ar);
   if ((next.op != VM_CALL && next.op != VM_TAILCALL) || next.b) return;
@@ -295,9 +299,9 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
   if (!lua_isnil(L, -1) && of_user(L, ar)) raise_here(L, ar, ERR_ARG);
 }
 
-// Handles an inner call whose results all become the last arguments of an outer
-// call. The outer call is in the same function or, if the inner call is a tail
-// call, in the caller of this function.
+// Handles an inner call whose results are all passed to an outer call as its
+// last arguments. The outer call is in the same function. If the inner call is
+// a tail call, it is in this function's caller.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;
@@ -319,7 +323,7 @@ static int hook_mask(const Hook *h) {
   return LUA_MASKLINE | LUA_MASKRET | (h->counts ? LUA_MASKCOUNT : 0);
 }
 
-// The hook that runs after an instruction that creates a table. Before the next
+// The hook after an instruction that creates a table. Before the next
 // instruction, records the new table and restores the usual hook.
 static void hook_born(lua_State *L, lua_Debug *ar) {
   // If a line event comes first, the register does not contain the table yet.
@@ -340,10 +344,10 @@ static void hook_born(lua_State *L, lua_Debug *ar) {
   hooklib_event(L, ar);
 }
 
-// Calls TRACE_STATE.truth to find out whether Lua may test the traced value on
-// top. If not, returns false with the message on top. The result is kept for
-// each pair of a test and an instruction that created a value, because a loop
-// repeats the pair.
+// Reports whether Lua may test the traced value on top, as TRACE_STATE.truth
+// decides. If not, leaves an error message on top. The result is cached for the
+// pair of the test and the instruction that created the value, because loops
+// repeat such pairs.
 static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
                      const Value *v) {
   const void *tested = bytecode_place(ar);
@@ -360,8 +364,9 @@ static bool is_sound(lua_State *L, Hook *h, lua_Debug *ar, int reg,
 }
 
 // Handles a test of a register, as by `if`. Raises an error for a traced
-// number, which is always true in Lua. For a boolean, notes the line: if
-// nothing else uses the boolean, the end of the trace raises an error.
+// number, which is always true in Lua. Records the line of a test of a traced
+// boolean. If nothing else uses the boolean, an error is raised at the end of
+// the trace.
 static void see_test(lua_State *L, Hook *h, lua_Debug *ar, VmIns in) {
   int reg = in.op == VM_TEST ? in.a : in.b;
   bytecode_register(L, ar, reg);
@@ -390,8 +395,8 @@ static void push_undefined(lua_State *L, const char *name) {
   lua_pop(L, 1);
 }
 
-// Handles a test or comparison of a register. Replaces an undefined value in
-// the register by the value that Lua must test instead
+// Handles a test or comparison of a register. If it contains an undefined
+// value, replaces it by the value that Lua must test instead
 // (TRACE_STATE.undefined.tested).
 static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   bytecode_register(L, ar, reg);
@@ -405,8 +410,8 @@ static void test_undefined(lua_State *L, lua_Debug *ar, int reg) {
   lua_pop(L, 1);
 }
 
-// Pops a value that Lua reads as a list or passes to a library function that
-// examines it. Raises an error if this value is undefined or contains an
+// Pops a value that Lua reads as a list, or passes to a library function that
+// examines it. Raises an error if the value is undefined or contains an
 // undefined value.
 static void read_undefined(lua_State *L, Ctx *cx) {
   const Value *v = trace_value(L, -1);
@@ -436,7 +441,7 @@ static void call_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
 }
 
 // Handles a store of register `reg` to a field of the table in register
-// `table`. If the value is undefined, records that the table contains an
+// `table`. If the stored value is undefined, records that the table contains an
 // undefined value.
 static void store_undefined(lua_State *L, lua_Debug *ar, int table, int reg) {
   bytecode_register(L, ar, reg);
@@ -487,8 +492,8 @@ static void check_undefined(lua_State *L, const Hook *h, lua_Debug *ar,
   }
 }
 
-// Handles an instruction that writes or creates a table, or calls a function.
-// The hook's userdata is at stack index `at`.
+// Handles an instruction that writes to or creates a table, or calls a
+// function. The hook's userdata is at stack index `at`.
 static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   lua_getiuservalue(L, at, 2);
   if (!table_writes_see(L, &h->writers, ar, in, at + 1)) return;
@@ -496,7 +501,7 @@ static void see_write(lua_State *L, Hook *h, int at, lua_Debug *ar, VmIns in) {
   interrupt_sethook(L, hook_born, hook_mask(h), 1);
 }
 
-// Reasons to examine an instruction, as bits, for each opcode.
+// Reasons to examine an instruction, as bit masks, for each opcode.
 enum { COMPARES = 1, INDEXES = 2, WRITES = 4, TESTS = 8, READS = 16,
        CALLS = 32 };
 static const uint8_t looked_at[128] = {
@@ -544,7 +549,7 @@ static const char *local_at(lua_State *L, lua_Debug *ar, int n) {
   return NULL;
 }
 
-// Names the values of all locals that came into scope since the last line.
+// Names the values of all locals that came into scope since the previous line.
 static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
   const char *name;
   while (h->named > 0 && !local_at(L, ar, h->named)) h->named--;
@@ -557,8 +562,8 @@ static void name_locals(lua_State *L, Hook *h, lua_Debug *ar) {
   }
 }
 
-// Pushes TRACE_STATE.lines[source]: the names assigned by each line. Finds the
-// names in the source text on first use.
+// Pushes TRACE_STATE.lines[source], the names that each line assigns. On first
+// use, finds them in the source text.
 static void push_lines(lua_State *L, const char *source) {
   lua_getfield(L, LUA_REGISTRYINDEX, TRACE_STATE);
   lua_getfield(L, -1, "lines");
@@ -572,8 +577,8 @@ static void push_lines(lua_State *L, const char *source) {
   }
 }
 
-// Prepares the hook for a change of the running function. The hook's userdata
-// is at stack index `at`.
+// Prepares the hook for another running function. The hook's userdata is at
+// stack index `at`.
 static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
                            const void *func) {
   lua_getinfo(L, "S", ar);
@@ -593,8 +598,8 @@ static void enter_function(lua_State *L, Hook *h, int at, lua_Debug *ar,
   lua_rawset(L, -3);
 }
 
-// Names the values of the variables in the list at stack index `list`, which
-// the last line assigned.
+// Names the values of the variables that the previous line assigned, which the
+// list at stack index `list` contains.
 static void name_assigned(lua_State *L, Hook *h, lua_Debug *ar, int list) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, list);
   for (lua_Integer i = 1; i <= n; i++) {
@@ -618,10 +623,11 @@ static void tell_line(lua_State *L, const Hook *h) {
   lua_pop(L, 1);
 }
 
-// Names values at a line or the return of the user function. The hook's
+// Names values at a new line of the user function, or at its return. The hook's
 // userdata is at stack index `at`.
 static void look(lua_State *L, Hook *h, int at, lua_Debug *ar) {
-  // Name all locals again, since their tables may have more fields now.
+  // At the return, name all locals again, because their tables may have new
+  // fields.
   if (ar->event == LUA_HOOKRET) h->named = 0;
   name_locals(L, h, ar);
   lua_getiuservalue(L, at, 1);

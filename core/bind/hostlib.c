@@ -1,5 +1,5 @@
 // Host tensors: their memory, elements and constructors, and the marks that
-// make modes dynamic for kernels.
+// make extents and strides dynamic for kernels.
 #include <math.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static size_t host_index(Ctx *cx, lua_State *L, const HostBuf *b,
                "  %s\n  pass the tensor to the kernel as an argument, and read "
                "it in the kernel", tensor_show(cx, t));
   int64_t i = dim_value(off);
-  uint64_t n = t->type == b->t  // otherwise recast
+  uint64_t n = t->type == b->t  // otherwise, t is recast
     ? b->count : b->bytes * 8 / (uint64_t)dtype_bits(t->type);
   if (i < 0 || (uint64_t)i >= n)
     face_error(L, ERR_ARG, "element %lld is outside of the buffer of %lld\n"
@@ -97,7 +97,7 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
     size_t first = host_index(cx, L, b, t, t->off);
     host_index(cx, L, b, t, dim_add(cx, t->off, dim_int(cx, n - 1)));
     bulk_fill(t->type, b->p, first, (size_t)n, bits);
-  // The first pass checks all elements, and the second pass writes them.
+  // The first iteration checks all elements, the second one writes them.
   } else {
     for (int write = 0; write < 2; write++)
       for (int64_t i = 0; i < n; i++) {
@@ -110,8 +110,8 @@ void hostlib_fill(Ctx *cx, lua_State *L, int idx, const Tensor *t,
 
 // ---- constructors ----
 
-// Returns a host tensor with layout l, still without memory. *n is the number
-// of elements that its memory needs.
+// Returns a host tensor with layout l, which has no memory yet. Sets *n to the
+// number of elements that its memory needs.
 static Tensor new_tensor(Ctx *cx, lua_State *L, DType type, Layout l,
                          size_t *n) {
   if (ir_fn(cx))
@@ -136,12 +136,12 @@ typedef struct Place {
   Gpu *gpu;     // the GPU, or NULL for the host
   int at;       // stack index of the GPU's object
   bool pinned;  // whether host memory is pinned
-  bool named;   // whether the options name a device
+  bool named;   // whether the options contain a device
   bool sim;  // whether that device is the simulator, which uses host memory
 } Place;
 
-// Reads the options {device =, pinned =, seed =} at idx. Leaves the GPU, if
-// any, on the stack.
+// Reads the options {device =, pinned =, seed =} at idx. If the device is a
+// GPU, leaves the GPU on the stack.
 static Place place_of(lua_State *L, int idx) {
   Place p = {0};
   face_check_options(L, idx, "device pinned seed");
@@ -165,8 +165,8 @@ static void pin(lua_State *L) {
 }
 
 // Pushes a new tensor with layout l on a new host buffer, and returns the
-// buffer. With `reuse`, while a graph of the simulator is recorded, uses the
-// memory of closed tensors if it is large enough.
+// buffer. With `reuse`, while a graph of the simulator is recorded, takes the
+// memory of a closed tensor if one is large enough.
 static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
                           bool pinned, bool reuse) {
   size_t n;
@@ -179,16 +179,16 @@ static HostBuf *push_host(Ctx *cx, lua_State *L, DType type, Layout l,
   return b;
 }
 
-// Pushes a new tensor on the device that the options at opts name. All elements
-// have the value *bits. If bits is NULL, the elements are undefined.
+// Pushes a new tensor on the device that the options at `opts` name. All
+// elements get the value *bits or, if bits is NULL, are undefined.
 static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
                        const uint64_t *bits) {
   Place p = place_of(L, opts);
   if (!p.gpu) {
     HostBuf *b = push_host(cx, L, type, l, p.pinned, p.sim);
     if (!bits) return 1;
-    // A new buffer already has zeros. A buffer in reused memory needs the fill,
-    // which each launch of the graph repeats.
+    // A new buffer already contains zeros. A buffer in reused memory must be
+    // filled at each launch of the graph, so the fill is recorded.
     if (*bits && b->raw) bulk_fill(type, b->p, 0, b->count, *bits);
     b->defined = true;
     if (p.named && recordlib_recording(L)) {
@@ -209,8 +209,8 @@ static int push_filled(Ctx *cx, lua_State *L, DType type, Layout l, int opts,
 }
 
 // Moves the host tensor on top to the device that the options name. While a
-// graph of the simulator is recorded, rejects the copy, as for a graph of a
-// GPU.
+// graph of the simulator is recorded, rejects this copy, as a graph of a GPU
+// does.
 static int push_moved(Ctx *cx, lua_State *L, Place p) {
   if (p.sim && recordlib_recording(L)) devlib_refuse_copy(L);
   if (p.gpu) devlib_move(cx, L, lua_gettop(L), p.at);
@@ -225,8 +225,8 @@ static Layout check_layout(Ctx *cx, lua_State *L, int idx) {
            ? l : layout_compact_right(cx, face_check_tup(cx, L, idx));
 }
 
-// zeros(shape or layout, dtype [, options]) -> a tensor of zeros. For a shape,
-// the tensor is row-major, as in numpy and torch.
+// zeros(shape or layout, dtype [, options]) -> a tensor of zeros. A shape
+// stands for its row-major layout, as in numpy and torch.
 static int l_zeros(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, 1);
@@ -260,9 +260,9 @@ int hostlib_full(lua_State *L) {
   return push_filled(cx, L, t, l, 4, &bits);
 }
 
-// Implements full_like(t, x[, dtype]), which returns a compact tensor on t's
-// device, with modes in the order of t's strides. xi and ti are the stack
-// indices of the arguments x and dtype. If xi is 0, the elements are `number`.
+// Implements full_like(t, x[, dtype]) -> a compact tensor on t's device, whose
+// modes have the order of t's strides. xi and ti are the stack indices of x and
+// dtype. If xi is 0, the elements are `number`.
 int hostlib_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -280,7 +280,7 @@ int hostlib_like(lua_State *L, int xi, int number, int ti) {
 
 // ---- random elements ----
 
-// Key in the registry of the seed for the next random tensor that has no option
+// Key in the registry of the seed for the next random tensor without the option
 // `seed`.
 #define SEED "cute.seed"
 
@@ -303,8 +303,8 @@ static int l_manual_seed(lua_State *L) {
 }
 
 // Pushes a tensor of random elements. The Lua arguments from stack index `at`
-// on are its shape, its type and its options. The numbers are drawn on the
-// host, so that they do not depend on the device.
+// on are its shape, type and options. The numbers are generated on the host, so
+// they do not depend on the device.
 static int push_random(lua_State *L, int at, char how) {
   Ctx *cx = face_enter(L);
   Layout l = check_layout(cx, L, at);
@@ -355,8 +355,8 @@ static int l_randint(lua_State *L) {
   return push_random(L, 3, 'i');
 }
 
-// Returns the shape of nested lists of numbers, from the first entry of each
-// level.
+// Returns the shape of nested lists of numbers. The extent of each level is
+// taken from the first list of the level.
 static Tup nested_shape(Ctx *cx, lua_State *L, int idx) {
   Dim extent[8];
   size_t n = 0;
@@ -380,8 +380,8 @@ typedef struct Nest {
   size_t levels, at;
 } Nest;
 
-// Raises an error if the table on top has keys other than 1 to n. Relies on
-// lua_next, which returns other keys after the array part.
+// Raises an error if the table on top has keys other than 1 to n. lua_next
+// returns such keys after the array part.
 static void check_rest(lua_State *L, int64_t n) {
   if (n) lua_pushinteger(L, n);
   else lua_pushnil(L);
@@ -394,8 +394,8 @@ static void check_rest(lua_State *L, int64_t n) {
   }
 }
 
-// Copies the list on top of the stack, which is at nesting level `level`, to
-// row-major elements.
+// Appends the elements of the list on top of the stack, which is at nesting
+// level `level`, in row-major order.
 static void read_nested(Nest *n, size_t level) {
   lua_State *L = n->L;
   int64_t want = dim_value(n->extent[level]);
@@ -434,8 +434,8 @@ static int l_tensor(lua_State *L) {
 
 // ---- marks of dynamic modes ----
 
-// Returns the dynamic marks of tensor t at 1. If the tensor has none, creates
-// marks by which all extents and strides are static.
+// Returns the dynamic marks of tensor t, which is at index 1. If it has none,
+// creates marks in which all extents and strides are static.
 static TensorMarks *edit_marks(lua_State *L, const Tensor *t) {
   size_t n = tup_leaves(t->l.shape);
   bool has = t->space == SP_HOST || t->space == SP_COORD;
@@ -466,7 +466,7 @@ static Leaves leaves_of(const Tensor *t) {
   tup_collect(t->l.shape, leaf);
   for (int i = 0; i < v.n; i++) {
     v.shape[i] = dim_value(leaf[i]);
-    // The strides of a coordinate tensor are bases instead of integers.
+    // For a coordinate tensor, the strides are bases, not integers.
     Dim d = t->l.stride[i];
     v.stride[i] = dim_static(d) && t->space != SP_COORD ? dim_value(d) : 0;
   }
@@ -483,9 +483,9 @@ static void check_divides(lua_State *L, const char *what, int mode,
                (long long)v, mode, (long long)div);
 }
 
-// Returns option `key` of the table at 2 for a mode: the option is an integer
-// for all modes, or a list with an integer for each mode. Returns def if the
-// option is absent.
+// Returns option `key` of the table at 2 for a mode. The option is an integer
+// for all modes, or a list with one integer for each mode. If it is absent,
+// returns def.
 static int64_t option_of(lua_State *L, const char *key, int mode,
                          int64_t def) {
   if (!lua_istable(L, 2)) return def;
@@ -500,9 +500,9 @@ static int64_t option_of(lua_State *L, const char *key, int mode,
   return v;
 }
 
-// Returns the mode with stride 1, or -1 if there is none. Of several modes with
-// stride 1, returns the mode with more than one element. Raises an error if
-// several of these modes have more than one element.
+// Returns the mode with stride 1, or -1 if there is none. If several modes have
+// stride 1, returns the one with more than one element, and raises an error if
+// there are several of these.
 static int deduce_leading(lua_State *L, const Leaves *v) {
   int found = -1, any = -1;
   for (int i = 0; i < v->n; i++) {
@@ -517,9 +517,9 @@ static int deduce_leading(lua_State *L, const Leaves *v) {
   return found >= 0 ? found : any;
 }
 
-// Returns a divisor of stride i that holds for all values of the dynamic
-// extents. If the strides are compact, derives the divisor from the marks of
-// the faster modes. Otherwise returns 1.
+// Returns a number that divides stride i for all values of the dynamic extents.
+// If the strides are compact, it follows from the marks of the faster modes.
+// Otherwise it is 1.
 static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   int64_t cur = 1, div = 1;
   for (int steps = 0; steps <= v->n && cur < v->stride[i]; steps++) {
@@ -533,8 +533,8 @@ static int64_t compact_div(const Leaves *v, const TensorMarks *m, int i) {
   return cur == v->stride[i] && div > 0 ? div : 1;
 }
 
-// Returns the tensor at stack index 1, which is to be marked. Replaces a layout
-// at 1 by a copy, and returns a tensor with this copy.
+// Returns the tensor at stack index 1, which is to be marked. If there is a
+// layout, replaces it by a copy, and returns a tensor with this copy.
 static Tensor check_subject(lua_State *L) {
   if (!laylib_box(L, 1)) return face_check_tensor(L, 1);
   Tensor t = {.space = SP_HOST, .l = face_check_layout(L, 1)};
@@ -543,7 +543,7 @@ static Tensor check_subject(lua_State *L) {
   return t;
 }
 
-// x:mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}
+// x:mark_layout_dynamic{leading_dim =, divisibility =, stride_divisibility =}:
 // marks all extents of a tensor or layout as dynamic, and all strides except
 // the stride of the leading mode, which is 1.
 static int mark_layout(lua_State *L) {
@@ -573,8 +573,8 @@ static int mark_layout(lua_State *L) {
   return 1;
 }
 
-// t:mark_compact_shape_dynamic{mode =, divisibility =} marks the extent of one
-// mode as dynamic, and the strides of all slower modes.
+// t:mark_compact_shape_dynamic{mode =, divisibility =}: marks as dynamic the
+// extent of one mode, and the strides of all slower modes.
 static int tensor_mark_compact(lua_State *L) {
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);

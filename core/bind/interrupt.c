@@ -15,14 +15,14 @@
 #include "base/signals.h"
 #include "bind/limit.h"
 
-// After the first "interrupted" error, code may run GRACE more Lua
-// instructions, to close files and exit. After these GRACE instructions, each
-// instruction raises the error again, even if a pcall catches it. The hook
-// counts instructions in steps of STEP.
+// After the first "interrupted" error, code may execute GRACE more Lua
+// instructions, to close files and exit. Then each instruction raises the error
+// again, even if a pcall catches it. The hook counts instructions in steps of
+// STEP.
 enum { GRACE = 1000000, STEP = 1000 };
 
-// State of the handling of Ctrl-C. It is global, because a signal handler has
-// no argument.
+// State of the handling of Ctrl-C. It is global, because signal handlers have
+// no argument for it.
 typedef struct Stop {
   pthread_t thread;  // thread that runs Lua, which receives the signals
   // The coroutine that runs, or NULL if no interrupt_call is active.
@@ -30,7 +30,8 @@ typedef struct Stop {
   // number of "interrupted" errors raised, at most 2
   volatile sig_atomic_t raised;
   int grace;                     // remaining instructions of the grace period
-  // hook that debug.sethook set, while no interrupt_call is active
+  // hook that a script set by debug.sethook, kept while no interrupt_call is
+  // active
   lua_Hook hook;
   int mask, count;
 } Stop;
@@ -41,8 +42,8 @@ static void stop_hook(lua_State *L, lua_Debug *ar);
 
 static bool in_grace(void) { return stop.raised == 1 && signals_asked == 1; }
 
-// Makes stop_hook run at every instruction or, in the grace period after the
-// first error, at every STEP instructions.
+// Makes Lua call stop_hook at every instruction. In the grace period after the
+// first error, it is called every STEP instructions.
 static void arm(lua_State *L) {
   if (!in_grace())
     lua_sethook(L, stop_hook, LUA_MASKCALL | LUA_MASKRET | LUA_MASKLINE |
@@ -52,8 +53,8 @@ static void arm(lua_State *L) {
 }
 
 static void stop_hook(lua_State *L, lua_Debug *ar) {
-  // A handler already dealt with the Ctrl-C while coroutine L was suspended, so
-  // the hook is no longer needed.
+  // The Ctrl-C was handled while coroutine L was suspended, so this hook is no
+  // longer needed.
   if (!signals_asked) {
     lua_sethook(L, NULL, 0, 0);
     return;
@@ -119,10 +120,10 @@ void interrupt_answered(void) { signals_asked = stop.raised = 0; }
 
 // ---- calls ----
 
-// After a call, removes the hook of L, which a script may have set by
-// debug.sethook, because nothing would catch an error that the hook raised. If
-// `keep`, stores the hook in stop.hook for the next call. Otherwise (the call
-// failed) drops it.
+// Removes the hook of L after a call, because nothing would catch an error that
+// it raises. The hook may be one that a script set by debug.sethook. If `keep`,
+// it is stored in stop.hook for the next call. Otherwise (the call failed) it
+// is lost.
 static void park_hook(lua_State *L, bool keep) {
   lua_Hook f = lua_gethook(L);
   if (!keep || f == stop_hook) f = NULL;
@@ -168,7 +169,7 @@ static void runs_now(lua_State *L) {
   if (signals_asked) arm(L);
 }
 
-// Moves n values from L to coroutine co and resumes it. Leaves its results, or
+// Moves n values from L to coroutine co and resumes co. Leaves the results, or
 // the error, on top of co. Returns the number of results, or -1 for an error.
 static int run_coroutine(lua_State *L, lua_State *co, int n) {
   int results = 0;
@@ -205,8 +206,8 @@ static int wrapped(lua_State *L) {
   if (n < 0) {
     int status = lua_status(co);
     bool failed = status != LUA_OK && status != LUA_YIELD;
-    // Closes the coroutine's to-be-closed variables. The error stays on top of
-    // co.
+    // Close the to-be-closed variables of the coroutine. The error stays on top
+    // of co.
     if (failed) lua_resetthread(co);
     lua_xmove(co, L, 1);
     if (lua_type(L, -1) == LUA_TSTRING && !signals_asked &&

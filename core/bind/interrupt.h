@@ -6,18 +6,18 @@
 
 #include <lua.h>
 
-// Sets a hook like lua_sethook, but keeps the hook of a Ctrl-C that is not
-// handled yet, and the hook of a budget (limit.h).
+// Sets a hook like lua_sethook, but does not replace the hook of an unhandled
+// Ctrl-C or the hook of a budget (limit.h).
 void interrupt_sethook(lua_State *L, lua_Hook f, int mask, int count);
 
-// interrupt_watch makes Ctrl-C count in signals_asked from now on. Ctrl-C
-// raises no error outside of interrupt_call, because the prompt handles Ctrl-C
-// while it waits for a key. interrupt_answered resets the count.
+// After interrupt_watch, each Ctrl-C increments signals_asked. It raises an
+// error only in interrupt_call, because the prompt handles Ctrl-C itself while
+// it waits for a key. interrupt_answered resets the count.
 void interrupt_watch(void);
 void interrupt_answered(void);
 
-// call(f, handler, ...): calls f(...) as xpcall does. Ctrl-C raises the error
-// "interrupted" in f.
+// call(f, handler, ...): calls f(...) as xpcall does. During the call, Ctrl-C
+// raises the error "interrupted".
 int interrupt_call(lua_State *L);
 // Replaces coroutine.resume and coroutine.wrap by versions that record which
 // coroutine runs.

@@ -69,8 +69,8 @@ typedef struct Place {
   DType type;
 } Place;
 
-// Returns the memory object and offset (Place) of the first element of the
-// tensor or iterator at idx. If t is not DT_NONE, reads the element as type t.
+// Returns the memory object and the offset (Place) of the first element of the
+// tensor or iterator at idx. The element's type is t, unless t is DT_NONE.
 static Place check_place(Ctx *cx, lua_State *L, int idx, DType t) {
   Tensor x = face_check_tensor(L, idx);
   if (x.space != SP_GMEM && x.space != SP_SMEM && x.space != SP_DSMEM)
@@ -95,9 +95,9 @@ static DType bits_type(DType t) {
   return dtype_bits(t) == 64 ? DT_U64 : dtype_bits(t) == 32 ? DT_U32 : DT_U16;
 }
 
-// Reports whether an atomic on type t is traced as an atomic on integers of the
-// same bits. This is the case for exchanges of floats (except f32 without
-// hints), and for compare-and-swap of floats and i16.
+// Reports whether an atomic on type t is traced as an atomic on integers with
+// the same number of bits. This applies to exchanges of floats (except f32
+// without hints), and to compare-and-swap of floats and i16.
 static bool as_bits(AtomicKind kind, DType t, int64_t flags) {
   if (kind == AT_CAS) return dtype_is_float(t) || t == DT_I16;
   return kind == AT_EXCH && dtype_is_float(t) && (t != DT_F32 || flags);
@@ -142,8 +142,8 @@ static int l_atomic(lua_State *L) {
   return 1;
 }
 
-// Returns the flags at idx, which encode hints. Raises an error if an element
-// of type t is narrower than a byte, since instructions with hints move whole
+// Returns the flags at idx, which encode hints. Raises an error if elements of
+// type t are narrower than a byte, because instructions with hints move whole
 // bytes.
 static uint16_t check_flags(lua_State *L, int idx, DType t) {
   int64_t flags = face_optint(L, idx, 0);
@@ -168,8 +168,8 @@ static int l_access_load(lua_State *L) {
 
 enum { MOST_LOADS = 64 };
 
-// loads(y, tensor) -> a list of the loads of single elements of the tensor's
-// memory on which the value y depends. Each load has three entries: the
+// loads(y, tensor) -> a list of single-element loads from the tensor's memory
+// on which the value y depends. Each load has three entries in the list: the
 // element, its offset from the tensor's iterator, and a number that is equal
 // for equal offsets.
 static int l_loads(lua_State *L) {
@@ -193,8 +193,8 @@ static int l_loads(lua_State *L) {
   return 1;
 }
 
-// access_store(tensor, value, flags): stores the value, converted to the
-// tensor's type, in its first element.
+// access_store(tensor, value, flags): stores the value in the tensor's first
+// element, converted to the tensor's type.
 static int l_access_store(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store");
@@ -222,9 +222,9 @@ static Ref check_rank(Ctx *cx, lua_State *L, int idx) {
   return r;
 }
 
-// Returns the memory object and offset (Place) of the mbarrier at idx. The
-// mbarrier has 64 bits. It is in this block's shared memory or, if `far`, in
-// the shared memory of any block of the cluster.
+// Returns the memory object and the offset (Place) of the mbarrier at idx. An
+// mbarrier has 64 bits. It is in this block's shared memory or, if `far`, may
+// be in the shared memory of any block of the cluster.
 static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
   Place p = check_place(cx, L, idx, DT_NONE);
   Space space = ir_memof(ir_fn(cx), p.mem)->space;
@@ -238,9 +238,9 @@ static Place check_mbarrier(Ctx *cx, lua_State *L, int idx, bool far) {
              dtype_name(p.type), ir_space_word(space), tensor_show(cx, &x));
 }
 
-// Replaces an mbarrier in another block's shared memory by the mbarrier at the
-// same offset in this block's shared memory. Returns the rank of the other
-// block, or 0 if the mbarrier was in this block's shared memory.
+// If p is an mbarrier in another block's shared memory, replaces it by the
+// mbarrier at the same offset in this block. Returns the rank of the other
+// block, else 0.
 static Ref take_peer(Ctx *cx, Place *p) {
   Fn *fn = ir_fn(cx);
   const Ins *i = ir_get(fn, p->mem);
@@ -248,8 +248,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
   Ref rank = i->a[1];
   Ins own = *ir_get(fn, i->a[0]);
   p->mem = i->a[0];
-  // Access the object as the type that the script uses, if it is not the
-  // object's type.
+  // If the script uses the object with another type than its own, keep that
+  // type.
   if (own.type != p->type) {
     own.type = (uint8_t)p->type;
     own.src = 0;
@@ -259,8 +259,8 @@ static Ref take_peer(Ctx *cx, Place *p) {
 }
 
 // mbarrier(op, pointer, hints, count, bytes, parity or token[, last]): an
-// operation on an mbarrier. `last` is the rank of a block in the cluster, or a
-// time limit in nanoseconds for "try_wait". Operations "try_wait" and
+// operation on an mbarrier. `last` is the rank of a block in the cluster, or
+// for "try_wait" a time limit in nanoseconds. Operations "try_wait" and
 // "test_wait" return whether the phase was complete. "arrive_token" returns the
 // token.
 static int l_mbarrier(lua_State *L) {
@@ -309,8 +309,8 @@ static int l_mbarrier(lua_State *L) {
 
 // ---- shared memory of other CTAs ----
 
-// peer(tensor in shared memory, rank) -> the same tensor in the shared memory
-// of block `rank` of the cluster
+// peer(tensor in shared memory, rank) -> the corresponding tensor in the shared
+// memory of block `rank` of the cluster
 static int l_peer(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "map_dsmem_ptr");
@@ -324,8 +324,8 @@ static int l_peer(lua_State *L) {
   return 1;
 }
 
-// ptr_at(dtype, address, align) -> iterator of global memory that starts at an
-// address, an i64
+// ptr_at(dtype, address, align) -> iterator of global memory at `address`, an
+// i64
 static int l_ptr_at(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "make_ptr of an address");
@@ -361,7 +361,7 @@ static Ref check_u32(Ctx *cx, lua_State *L, int idx) {
   return ir_cvt(cx, ir_fn(cx), DT_U32, r);
 }
 
-// tmem_at(dtype, address) -> iterator of tensor memory at an address, an i32
+// tmem_at(dtype, address) -> iterator of tensor memory at `address`, an i32
 static int l_tmem_at(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a pointer to tensor memory");
@@ -397,8 +397,8 @@ static int l_tmem_address(lua_State *L) {
 }
 
 // tmem_alloc(destination, columns, pair): allocates columns of tensor memory,
-// and stores their address to `destination` in shared memory. pair: whether the
-// instruction is for a pair of CTAs (cta_group::2).
+// and stores their address in shared memory, at `destination`. `pair` says that
+// a pair of CTAs executes the instruction (cta_group::2).
 static int l_tmem_alloc(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "alloc_tmem");
@@ -427,8 +427,9 @@ static int l_tmem_dealloc(lua_State *L) {
 }
 
 // umma_commit(mbarrier, mask or nil, pair): makes the mbarrier track the
-// earlier tcgen05 operations of the thread. With a mask, the instruction
-// signals the mbarrier of each CTA in the mask. pair: as in tmem_alloc.
+// tcgen05 operations that the thread issued before. With a mask, the
+// instruction signals the mbarrier in each CTA of the mask. `pair` is as in
+// tmem_alloc.
 static int l_umma_commit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "commit");
@@ -442,8 +443,8 @@ static int l_umma_commit(lua_State *L) {
 }
 
 // cancel_cluster(response, mbarrier): requests that a cluster that has not
-// started be canceled. The response is written to 16 bytes of shared memory,
-// and the mbarrier counts them.
+// started yet be canceled. The 16 bytes of the response are written to shared
+// memory, and complete on the mbarrier.
 static int l_cancel_cluster(lua_State *L) {
   enum { BITS = 128 };
   Ctx *cx = face_enter(L);
@@ -460,8 +461,8 @@ static int l_cancel_cluster(lua_State *L) {
 }
 
 // st_async(destination, mbarrier, rank, values...): stores 1, 2 or 4 values of
-// one type to `destination` in block `rank` of the cluster. The mbarrier of
-// that block counts the bytes.
+// one type at `destination` in block `rank` of the cluster. The bytes complete
+// on that block's mbarrier.
 static int l_st_async(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "store_async_dsmem");
@@ -500,8 +501,8 @@ static int l_st_async(lua_State *L) {
 
 // ---- assertions ----
 
-// trap(condition, text): stops the kernel, with this text, if the condition is
-// false.
+// trap(condition, text): if the condition is false, stops the kernel with this
+// text.
 static int l_trap(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "assert_");
@@ -516,8 +517,9 @@ static int l_trap(lua_State *L) {
 
 // ---- inline PTX ----
 
-// inline_ptx(text with %0 ..., outs, written variables..., values...): the
-// text's first `outs` operands, from %0 on, are the written variables.
+// inline_ptx(text with %0 ..., outs, written variables..., values...): inline
+// PTX. The first `outs` operands of the text, from %0 on, are the written
+// variables.
 static int l_inline_ptx(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "inline_ptx");
@@ -536,8 +538,8 @@ static int l_inline_ptx(lua_State *L) {
   return 0;
 }
 
-// hints() -> {sem = {relaxed = bits, ...}, ...}: the flags that encode each
-// hint of an access
+// hints() -> {sem = {relaxed = bits, ...}, ...}: for each hint of an access,
+// the flags that encode its values
 static int l_hints(lua_State *L) {
   lua_createtable(L, 0, HINT_COUNT);
   for (int f = 0; f < HINT_COUNT; f++) {

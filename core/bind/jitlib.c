@@ -1,5 +1,5 @@
-// Lua bindings of the compiler NVRTC, which makes a CUBIN and a log from CUDA
-// C, and of its caches.
+// Lua bindings of the compiler NVRTC, which compiles CUDA C to a CUBIN and a
+// log, and of its caches.
 #include <string.h>
 
 #include "bind/face.h"
@@ -24,7 +24,7 @@ static void set_bytes(lua_State *L, const char *name, const char *p,
   lua_setfield(L, -2, name);
 }
 
-// Pushes a list of the reasons why a cache does not work, and of similar notes.
+// Pushes a list of notes, such as the reasons why a cache does not work.
 static void push_notes(lua_State *L, const JitOut *out) {
   lua_newtable(L);
   for (size_t i = 0; i < sizeof out->notes / sizeof *out->notes; i++) {
@@ -96,9 +96,10 @@ static int l_nvrtc_version(lua_State *L) {
   return 1;
 }
 
-// nvrtc_list([arch]) -> {{path=, version=, chosen=, why=}, ...}, driver: the
-// NVRTC libraries that were found, newest first. `chosen` marks the library
-// that compiles for `arch`. driver: the driver's version of CUDA, or nil.
+// nvrtc_list([arch]) -> {{path=, version=, chosen=, why=}, ...}, driver. The
+// list contains the NVRTC libraries that were found, newest first. `chosen`
+// marks the library that compiles for `arch`. `driver` is the driver's version
+// of CUDA, or nil.
 static int l_nvrtc_list(lua_State *L) {
   enum { MOST = 32 };
   const Nvrtc *list[MOST];
@@ -122,7 +123,7 @@ static int l_nvrtc_list(lua_State *L) {
 }
 
 // dry_gpu(sm, multiprocessors [, name]) -> true | nil, message: replaces the
-// driver by a driver without a GPU (gpu/dry.h), for the rest of the process.
+// driver, for the rest of the process, by one that needs no GPU (gpu/dry.h).
 static int l_dry_gpu(lua_State *L) {
   int sm = (int)luaL_checkinteger(L, 1), sms = (int)luaL_checkinteger(L, 2);
   int kb = (int)(target_smem(sm) / 1024);
@@ -134,7 +135,8 @@ static int l_dry_gpu(lua_State *L) {
 
 // ---- caches ----
 
-// An open cache and memory that Lua frees if an error is raised.
+// An open cache, and memory that the garbage collector frees even after an
+// error.
 typedef struct CacheBox {
   Cache c;
   CacheFile *list;
@@ -158,8 +160,8 @@ static CacheBox *push_box(lua_State *L) {
   return b;
 }
 
-// Pushes a box with a cache: the container image's if `image`, else the user's
-// own.
+// Pushes a box with a cache: the cache of the container image if `image`, else
+// the user's own cache.
 static CacheBox *push_cache(lua_State *L, bool image) {
   CacheBox *b = push_box(L);
   if (image) cache_open_image(&b->c);
@@ -167,7 +169,8 @@ static CacheBox *push_cache(lua_State *L, bool image) {
   return b;
 }
 
-// Adds the key text and the version of an entry's file to the table on top.
+// Reads the file of a cache entry, and adds its state, key text and NVRTC
+// version to the table on top.
 static void set_look(lua_State *L, CacheBox *b, const CacheFile *f,
                      bool verify) {
   static const char *const STATES[] = {"good", "broken", "old", "foreign",
@@ -187,11 +190,11 @@ static void set_look(lua_State *L, CacheBox *b, const CacheFile *f,
 }
 
 // cache_list(image [, verify]) -> {dir=, on=, note=, warning=, max=, bytes=,
-// {name=, bytes=, used=, state=, key=, nvrtc=}, ...}: the entries of the
-// container image's cache if `image` is true, else of the user's own, the least
-// recently used first. If `verify` is true, a state is "good" only if the
-// checksum is correct. If `verify` is nil, entries are not read, and state, key
-// and nvrtc are missing.
+// {name=, bytes=, used=, state=, key=, nvrtc=}, ...}: the entries of a cache,
+// the least recently used first. It is the container image's cache if `image`
+// is true, else the user's own. If `verify` is true, the state is "good" only
+// if the checksum is correct. If `verify` is nil, the entries' files are not
+// read, and state, key and nvrtc are missing.
 static int l_cache_list(lua_State *L) {
   bool image = lua_toboolean(L, 1), verify = lua_toboolean(L, 2);
   bool look = !lua_isnoneornil(L, 2);
@@ -234,8 +237,8 @@ static int l_cache_clear(lua_State *L) {
   return 3;
 }
 
-// Pushes a box with the cache in the folder of argument 1, which may have any
-// contents.
+// Pushes a box with the cache in the folder that argument 1 names. The folder
+// may contain other files.
 static CacheBox *push_cache_in(lua_State *L) {
   const char *dir = face_checkstr(L, 1);
   CacheBox *b = push_box(L);
@@ -249,8 +252,9 @@ static CacheKey key_argument(lua_State *L) {
   return cache_key(text, n);
 }
 
-// cache_load(dir, key) -> the text that cache_store stored under the key text
-// in a folder | nil, reason if the folder cannot be used, else ""
+// cache_load(dir, key) -> the text that cache_store stored in folder `dir`
+// under `key`, or nil and a reason. The reason is "" if the folder can be used
+// but has no such text.
 static int l_cache_load(lua_State *L) {
   CacheKey key = key_argument(L);
   CacheBox *b = push_cache_in(L);
@@ -264,8 +268,8 @@ static int l_cache_load(lua_State *L) {
   return 2;
 }
 
-// cache_store(dir, key, text) -> true | nil, reason: stores `text` under the
-// text `key` in the folder `dir`, for cache_load
+// cache_store(dir, key, text) -> true | nil, reason: stores `text` in folder
+// `dir` under `key`, for cache_load
 static int l_cache_store(lua_State *L) {
   CacheKey key = key_argument(L);
   size_t n;

@@ -1,6 +1,6 @@
-// Handles arguments of kernels. Replaces them by traced values during a trace,
-// checks whether a traced program is still valid, and finds the memory of
-// arguments.
+// Handles the arguments of kernels. Replaces them by traced values during a
+// trace, checks whether a traced program is still valid, and finds the memory
+// of arguments.
 #include "bind/buflib.h"
 #include "bind/trace.h"
 #include "bind/argkey.h"
@@ -38,8 +38,8 @@ static bool is_entry(lua_State *L, lua_Integer i) {
   return same;
 }
 
-// Pushes the list in field `name` of the table at stack index `read`, which
-// records what the trace read. Returns the list's length.
+// Pushes the list in field `name` of the table at stack index `read`, in which
+// the trace recorded what it read. Returns the list's length.
 static lua_Integer push_list(lua_State *L, int read, const char *name) {
   lua_getfield(L, read, name);
   face_checktype(L, -1, LUA_TTABLE);
@@ -49,8 +49,8 @@ static lua_Integer push_list(lua_State *L, int read, const char *name) {
   return n;
 }
 
-// Reports whether upvalues that the trace read have the same values, by the
-// list "upvalues": {function, index, value, ...}.
+// Reports whether the upvalues that the trace read are unchanged. The list
+// "upvalues" is {function, index, value, ...}.
 static bool same_upvalues(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "upvalues");
   int list = lua_gettop(L);
@@ -66,8 +66,8 @@ static bool same_upvalues(lua_State *L, int read) {
   return true;
 }
 
-// Pops a key and the table below the key, and pushes the value of t[key].
-// Searches the table, then the tables of its __index chain.
+// Pops a key and, below it, a table t. Pushes t[key], found in t itself or
+// along its chain of __index tables.
 static void get_field(lua_State *L) {
   for (int level = 0; level < 8; level++) {  // stack: table key
     lua_pushvalue(L, -1);
@@ -84,8 +84,8 @@ static void get_field(lua_State *L) {
   lua_pop(L, 2);
 }
 
-// Reports whether fields of tables that the trace read have the same values, by
-// the list "keys": {table, key, value, ...}.
+// Reports whether the fields of tables that the trace read are unchanged. The
+// list "keys" is {table, key, value, ...}.
 static bool same_keys(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "keys");
   int list = lua_gettop(L);
@@ -98,8 +98,8 @@ static bool same_keys(lua_State *L, int read) {
   return true;
 }
 
-// Reports whether the table on top has n fields, with the same values as in the
-// copy below it.
+// Reports whether the table on top has n fields, equal to those of the copy
+// below it.
 static bool same_fields(lua_State *L, lua_Integer n) {
   int table = lua_gettop(L);
   for (lua_pushnil(L); lua_next(L, table); lua_pop(L, 1)) {
@@ -113,8 +113,8 @@ static bool same_fields(lua_State *L, lua_Integer n) {
 }
 
 // Reports whether the tables that the trace read as a whole are unchanged. The
-// list "tables" has the state of each table during the trace: {table, copy,
-// number of fields, metatable, ...}.
+// list "tables" has their state during the trace: {table, copy, number of
+// fields, metatable, ...}.
 static bool same_tables(lua_State *L, int read) {
   lua_Integer n = push_list(L, read, "tables");
   int list = lua_gettop(L);
@@ -171,18 +171,19 @@ bool kernlib_unchanged(lua_State *L, int idx) {
   return all;
 }
 
-// unchanged(read) -> whether the values that a trace read, listed in `read`,
-// are unchanged
+// unchanged(read) -> whether the values that a trace read, and listed in
+// `read`, are unchanged
 static int l_unchanged(lua_State *L) {
   lua_settop(L, 1);
   lua_pushboolean(L, kernlib_unchanged(L, 1));
   return 1;
 }
 
-// ---- what the kernel sees ----
+// ---- the kernel's arguments ----
 
-// Returns the name of a leaf in the script, "cfg.scale[3]", as an index into
-// Fn.text. In CUDA C, it becomes cfg_scale_3.
+// Returns the script's name for a number among the arguments, such as
+// "cfg.scale[3]", as an index into Fn.text. In CUDA C, the name becomes
+// cfg_scale_3.
 static uint32_t leaf_name(const Walk *w, const char *more, int leaf) {
   lua_State *L = w->L;
   Buf b = {0};
@@ -217,8 +218,8 @@ static void see_number(const Walk *w, DType type) {
   trace_push(w->L, w->cx, new_arg(w->cx, a));
 }
 
-// Adds a scalar argument to the kernel for a dynamic extent or stride of a
-// layout: leaf number `leaf`, whose values are multiples of div.
+// Adds a scalar argument to the kernel: a dynamic extent or stride of a layout.
+// `leaf` is its number in the layout, and its values are multiples of div.
 static Dim dynamic_leaf(const Walk *w, bool shape, int leaf, int64_t div,
                         bool wide) {
   Fn *fn = ir_fn(w->cx);
@@ -320,10 +321,10 @@ void kernlib_see_arguments(Ctx *cx, lua_State *L, int func, int first, int n) {
   lua_pop(L, 1);
 }
 
-// ---- location of its bytes ----
+// ---- the memory of a tensor ----
 
-// param_memory(tensor or TMA atom) -> the tensor's buffer, byte offset of its
-// first element in the buffer, number of bytes that its layout spans
+// param_memory(tensor or TMA atom) -> the tensor's buffer, the byte offset of
+// its first element in the buffer, the number of bytes that its layout spans
 static int l_param_memory(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (!tmalib_box(L, 1)) face_check_tensor(L, 1);
@@ -360,8 +361,8 @@ void kernlib_push_address(lua_State *L) {
   lua_pushinteger(L, address + offset);
 }
 
-// on_device(tensor, device buffer) -> a tensor with the same layout on a buffer
-// of a GPU
+// on_device(tensor, device buffer) -> a tensor with the same layout on the
+// device buffer
 static int l_on_device(lua_State *L) {
   face_enter(L);
   Tensor t = face_check_tensor(L, 1);

@@ -1,7 +1,6 @@
 // Launches of compiled programs. A call of a kernel finds its program by the
-// argument key, and by the values that the trace read. A prepared launch refers
-// to its program. On a GPU, either launch is one driver call and allocates no
-// memory.
+// argument key and the values that the trace read. A prepared launch refers to
+// its program. On a GPU, both are one driver call and allocate no memory.
 #include "bind/trace.h"
 #include "bind/gpulib.h"
 #include "bind/argkey.h"
@@ -20,8 +19,8 @@ static int pop_field(lua_State *L, const char *name) {
   return type;
 }
 
-// Walks over the arguments in the table at idx: {arguments, n =}, or a call,
-// which also has the field kernel.
+// Adds the arguments in the table at idx to the walk. The table is {arguments,
+// n =}, or a call, which also has the field kernel.
 static void walk_list(Walk *w, int idx) {
   lua_State *L = w->L;
   w->call = idx;
@@ -37,10 +36,10 @@ static void walk_list(Walk *w, int idx) {
 }
 
 // Pushes a list with an entry for each value that a launch passes. The entry of
-// memory is {buffer, byte offset, bytes}, with tma = atom if the memory is
+// memory is {buffer, byte offset, bytes}, and has tma = atom if the memory is
 // passed as a tensor map. The entry of a number is {dtype, number}. The field
-// `argument` of an entry is the number of the script's argument that the value
-// comes from. The table of buffers is at stack index `buffers`.
+// `argument` of an entry is the number of the argument in the script. The table
+// of buffers is at stack index `buffers`.
 static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
                         int buffers) {
   lua_createtable(L, (int)n, 0);
@@ -68,7 +67,7 @@ static void push_values(lua_State *L, Ctx *cx, const Leaf *l, size_t n,
 }
 
 // launch_values{arguments, n =} -> list of the values that a launch with these
-// arguments passes (push_values)
+// arguments passes (as in push_values)
 static int l_launch_values(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -81,9 +80,9 @@ static int l_launch_values(lua_State *L) {
   return 1;
 }
 
-// launch_fit(key, arguments...) -> list of the values that a launch of a
-// program with this argument key passes. Raises an error if the arguments do
-// not fit the key.
+// launch_fit(key, arguments...) -> list of the values that a launch with these
+// arguments passes to a program with this argument key. Raises an error if the
+// arguments do not fit the key.
 static int l_launch_fit(lua_State *L) {
   Ctx *cx = face_enter(L);
   const ArgKey *k = argkey_box(L, 1);
@@ -99,14 +98,14 @@ static int l_launch_fit(lua_State *L) {
   return 1;
 }
 
-// ---- kinds ----
+// ---- argument keys ----
 
 // kind({arguments, n =}, launch) -> argument key, its hash, list of the objects
 // whose addresses are in the key[, groups]. The key keeps these objects alive.
 // `launch` is an integer that encodes other properties for which the program is
-// compiled. If memory of some arguments overlaps, groups[i] is 0 for a leaf
-// that overlaps no other leaf, else a number that all leaves connected by
-// overlaps share.
+// compiled. If memory of some arguments overlaps, groups[i] is a number shared
+// by all leaves that overlap leaf i, directly or through others, or 0 if none
+// does.
 static int l_kind(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -160,9 +159,9 @@ static int l_kind_text(lua_State *L) {
 }
 
 // Implements the fields of an argument key. symbolic: whether some argument is
-// symbolic. numbers: whether some argument is a number or contains one.
-// in_table: whether a table among the arguments contains a number. arguments:
-// the number of arguments.
+// symbolic. numbers: whether some argument is or contains a number. in_table:
+// whether a table among the arguments contains a number. arguments: number of
+// arguments.
 static int kind_index(lua_State *L) {
   const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);
@@ -177,10 +176,9 @@ static int kind_index(lua_State *L) {
 // ---- search for programs ----
 
 // Pushes the program for the arguments of a walk, and moves it to the front of
-// its list. The table at stack index `programs` has a list of programs for each
-// hash of argument keys. A program fits if its key is equal and the values that
-// its trace read are unchanged. Returns false, with nothing pushed, if no
-// program fits.
+// its list. The table at stack index `programs` has such a list for each hash
+// of an argument key. A program fits if its key is equal, and the values that
+// its trace read are unchanged. If none fits, pushes nothing and returns false.
 static bool find_program(Walk *w, int programs) {
   lua_State *L = w->L;
   argkey_end(w);
@@ -223,13 +221,13 @@ static int l_find_program(lua_State *L) {
 
 // ---- launch options ----
 
-// Options of a plain launch, which is a launch that C code can handle. Lua code
-// handles launches with other or invalid options.
+// Options of a plain launch, one that C code can handle. Lua code handles
+// launches with other options, or with invalid ones.
 typedef struct Plain {
   unsigned grid[3], block[3];  // grid[0], block[0] are 0 if absent
   unsigned cluster[3];         // cluster[0] is 0 if absent
-  int device;                  // stack index of a device object, or 0
-  int gpu;                     // number of a GPU plus 1, or 0 if absent
+  int device;                  // stack index of a device object; 0: absent
+  int gpu;                     // 1 + number of a GPU; 0: absent
   int fmad, fastmath, pdl;     // -1 if absent
   const GpuStream *stream;
 } Plain;
@@ -237,7 +235,7 @@ typedef struct Plain {
 #define PLAIN {.fmad = -1, .fastmath = -1, .pdl = -1}
 
 // Reads the value on top as three extents. Returns false if they are not valid
-// extents of a grid (if `grid`) or of a block.
+// for a grid (if `grid`) or for a block.
 static bool plain_extents(lua_State *L, unsigned v[3], bool grid) {
   static const lua_Integer most[2][3] = {{1024, 1024, 64},
                                          {INT_MAX, 65535, 65535}};
@@ -299,8 +297,8 @@ static bool plain_option(lua_State *L, int idx, const char *k, Plain *p) {
   return flag && lua_isboolean(L, -1);
 }
 
-// Reads the table of options at idx, or nil. Returns false if a plain launch
-// cannot have these options. Leaves a device object on the stack.
+// Reads the table of options, or nil, at idx. Returns false unless a plain
+// launch can have these options. Leaves a device object, if any, on the stack.
 static bool plain_options(lua_State *L, int idx, Plain *p) {
   if (lua_isnoneornil(L, idx)) return true;
   if (!lua_istable(L, idx)) return false;
@@ -316,7 +314,7 @@ static bool plain_options(lua_State *L, int idx, Plain *p) {
 
 // ---- launching ----
 
-// Returns the kernel parameter for a leaf in GPU memory: the address, or a
+// Returns the kernel parameter for an argument in GPU memory: the address, or a
 // tensor map.
 static void *pack_memory(Ctx *cx, const Leaf *leaf) {
   uint64_t at = leaf->dev->ptr + (uint64_t)argkey_memory(cx, leaf).offset;
@@ -326,8 +324,9 @@ static void *pack_memory(Ctx *cx, const Leaf *leaf) {
   return w;
 }
 
-// Launches `l` with the parameters for n leaves. Returns false if some memory
-// is not on the GPU of the launch, or may only be read.
+// Launches `l` with parameters for n leaves, the values of its arguments.
+// Returns false if some memory is not on the GPU of the launch, or is
+// read-only.
 static bool run_leaves(lua_State *L, Ctx *cx, GpuLaunch l, const Leaf *leaf,
                        size_t n) {
   uint64_t *value = NEW(cx, uint64_t, n + 1);
@@ -356,16 +355,16 @@ static bool can_launch(const GpuLaunch *l) {
   return l && gpu_owns(&l->fn->own);
 }
 
-// Returns 1 plus the number of the GPU that has memory of an argument, or 0 if
-// no argument is in GPU memory.
+// Returns 1 + the number of the GPU whose memory an argument uses, or 0 if no
+// argument is in GPU memory.
 static int on_gpu(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
     if (w->leaf[i].dev) return w->leaf[i].dev->own.gpu->ordinal + 1;
   return 0;
 }
 
-// Returns the boolean field `name` of the kernel, or `none` if the field is
-// absent.
+// Returns the boolean field `name` of the kernel. If it is absent, returns
+// `none`.
 static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   lua_pushvalue(L, kernel);
   bool flag = pop_field(L, name) == LUA_TNIL ? none : lua_toboolean(L, -1);
@@ -373,8 +372,8 @@ static bool own_flag(lua_State *L, int kernel, const char *name, bool none) {
   return flag;
 }
 
-// Returns fmad (bit 0) and fastmath (bit 1): the options of the launch or, if
-// absent, the options of the kernel. By default, fmad is on if fastmath is on.
+// Returns fmad (bit 0) and fastmath (bit 1). An option of the launch takes
+// precedence over the kernel's. By default, fmad is on if fastmath is on.
 static lua_Integer numerics(lua_State *L, int kernel, const Plain *p) {
   bool fast = p->fastmath >= 0 ? p->fastmath
                                : own_flag(L, kernel, "fastmath", false);
@@ -389,7 +388,7 @@ static bool whole_clusters(const GpuLaunch *l) {
   return true;
 }
 
-// Returns the block, cluster, fmad and fastmath of a launch as one number, the
+// Encodes the block, cluster, fmad and fastmath of a launch in a number, the
 // first word of the argument key. Returns -1 if the block is missing, invalid,
 // or not the block that the kernel declares.
 static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
@@ -407,15 +406,15 @@ static lua_Integer launch_number(lua_State *L, int kernel, const Plain *p) {
          (lua_Integer)c[1] << 39 | (lua_Integer)c[2] << 44;
 }
 
-// launch_known(call, options, Device, gpus) -> true after it launched the call.
-// Returns nothing if this is not a plain launch of a program that is already
-// loaded on a GPU. The call is {arguments, n =, kernel =}. Device is the
-// metatable of device objects. gpus[k] is the object of GPU k, from 0 on.
+// launch_known(call, options, Device, gpus) -> true if it launched the call.
+// Otherwise nothing: this is not a plain launch, or its program is not loaded
+// on a GPU yet. The call is {arguments, n =, kernel =}. Device is the metatable
+// of device objects. gpus[k] is the object of GPU k, from 0 on.
 static int l_launch_known(lua_State *L) {
   Ctx *cx = face_enter(L);
   Plain p = PLAIN;
   lua_settop(L, 4);
-  lua_rotate(L, 2, -1);  // the stack is now: call, Device, gpus, options
+  lua_rotate(L, 2, -1);  // stack: call, Device, gpus, options
   if (ir_fn(cx) || !lua_istable(L, 1) || !plain_options(L, 4, &p) ||
       !p.grid[0])
     return 0;
@@ -455,8 +454,8 @@ static int l_launch_known(lua_State *L) {
   return 1;
 }
 
-// The function that launcher returns. Upvalues 2 and 3: the launch, the
-// argument key. Argument 1, the prepared launch in Lua, is not used.
+// The function that launcher returns. Upvalue 2 is the launch, and upvalue 3 is
+// the argument key. Argument 1, the prepared launch in Lua, is not used.
 static int launch_again(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch l = *(const GpuLaunch *)lua_touserdata(L, lua_upvalueindex(2));
@@ -484,10 +483,10 @@ static int launch_again(lua_State *L) {
 }
 
 // launcher(launch, key, grid) -> f(prepared, arguments...). f launches on the
-// launch's GPU and returns true. It returns nothing if Lua code must handle the
-// launch, and raises an error if the arguments do not fit the key. After the
-// arguments, a table of options (grid, stream) may follow. If `grid` is false,
-// each call must pass the option `grid`.
+// launch's GPU and returns true. If Lua code must handle the launch, it returns
+// nothing. If the arguments do not fit the key, it raises an error. A table of
+// options (grid, stream) may follow the arguments. If `grid` is false, each
+// call must have the option `grid`.
 static int l_launcher(lua_State *L) {
   Ctx *cx = face_enter(L);
   GpuLaunch *l = face_check(L, 1, MT_LAUNCH, "launch");

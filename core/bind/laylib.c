@@ -41,8 +41,8 @@ static void use_ref(lua_State *L, Ctx *cx, Dim d, uint32_t born) {
                "was computed inside a loop or branch that has ended");
 }
 
-// Raises an error if b has traced extents that cannot be used here, because
-// they belong to another kernel or to a region that has ended.
+// Raises an error if a traced extent of b cannot be used here, because it
+// belongs to another kernel or to a region that has ended.
 static void own_layout(lua_State *L, const LayoutBox *b) {
   Ctx *cx = face_state(L);
   if (!ir_fn(cx) || ir_fn(cx)->serial != b->serial)
@@ -135,7 +135,7 @@ Dim laylib_basis(lua_State *L, const ConstBox *b) {
 
 // ---- dims and tuples ----
 
-// Converts a traced value to a type of index arithmetic, i32 or i64.
+// Converts traced value r to i32 or i64, the types of index arithmetic.
 static Ref as_index(Ctx *cx, Ref r) {
   DType t = ir_type(ir_fn(cx), r);
   if (t == DT_I32 || t == DT_I64) return r;
@@ -190,14 +190,14 @@ bool face_test_dim(Ctx *cx, lua_State *L, int idx, Dim *d) {
 // Appends the tuple at idx to b. If `layouts`, its leaves may be layouts.
 static void build(Ctx *cx, lua_State *L, int idx, TupB *b, bool layouts);
 
-// Reports whether the key below the top of the stack is the string `word`.
+// Reports whether the key at stack index -2 is the string `word`.
 static bool is_word(lua_State *L, const char *word) {
   return lua_type(L, -2) == LUA_TSTRING &&
          strcmp(lua_tostring(L, -2), word) == 0;
 }
 
 // Returns the length of the list at idx. Raises an error if the table has other
-// keys, as in {8, [3] = 4}, except for the `n` of table.pack.
+// keys, as in {8, [3] = 4}. The `n` of table.pack is allowed.
 static lua_Integer list_length(lua_State *L, int idx, const char *what) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
   luaL_checkstack(L, 4, "tuple");
@@ -330,7 +330,7 @@ int *laylib_modes(Ctx *cx, lua_State *L, int first, int *n) {
   int top = lua_gettop(L);
   if (lua_type(L, first) == LUA_TTABLE) {
     lua_pushliteral(L, "mode");
-    // Modes may be given as {mode = {0, 2}} or {mode = 1}.
+    // modes can also be passed as {mode = {0, 2}} or {mode = 1}
     int named = lua_rawget(L, first);
     if (named == LUA_TNIL) lua_pop(L, 1);
     else lua_replace(L, first);

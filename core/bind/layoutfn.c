@@ -1,6 +1,6 @@
 // Lua functions as left sides of composed layouts: functions from a coordinate
-// to an offset. A userdata owns both the LayoutFn and the Lua function. Each
-// object with such a layout keeps the userdata alive.
+// to an offset. A userdata owns the LayoutFn and the Lua function. Each object
+// with such a layout keeps this userdata alive.
 #include "bind/row.h"
 
 #include <stdio.h>
@@ -44,8 +44,8 @@ void layoutfn_push(lua_State *L, const LayoutFn *fn) {
 
 // ---- calls ----
 
-// Pushes coordinate x as arguments of the Lua function: the integer x, or each
-// mode of the tuple x. Returns the number of arguments.
+// Pushes the arguments of the Lua function for coordinate x: the integer x, or
+// each mode of the tuple x. Returns the number of arguments.
 static int push_modes(lua_State *L, Tup x) {
   int n = tup_rank(x);
   luaL_checkstack(L, n + LUA_MINSTACK, "coordinates");
@@ -61,9 +61,8 @@ static _Noreturn void bad_result(lua_State *L, Ctx *cx, const LayoutFn *f,
              face_show(L, -1), tup_text(cx, x));
 }
 
-// Calls the Lua function. The Lua function may empty cx->scratch. Therefore
-// cx->scratch is empty during the call, and the caller's arena is restored
-// afterwards.
+// Calls the Lua function. It may empty cx->scratch. Therefore the caller's
+// arena is set aside during the call, and restored afterwards.
 static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
   lua_State *L = cx->ud;
   int top = lua_gettop(L);
@@ -91,8 +90,8 @@ static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
 // ---- construction ----
 
 // Reads the option `vector`: for how many adjacent coordinates the function
-// returns adjacent offsets. The option has a number for each mode, as in {1,
-// 8}. For a function of an integer, the option is an integer.
+// returns adjacent offsets. It has a number for each mode, as in {1, 8}. If the
+// function takes an integer, it is an integer.
 static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
   face_check_options(L, opts, "vector");
   int type = lua_getfield(L, opts, "vector");

@@ -11,8 +11,8 @@
 
 // ---- methods of layouts ----
 
-// Computes l(i) or l(i, j, ...) for integers, if l is static and not nested.
-// Returns false otherwise. Needs no memory in scratch.
+// Computes l(i) or l(i, j, ...) for integers if l is static and not nested.
+// Returns false otherwise. Uses no memory of cx->scratch.
 static bool call_fast(lua_State *L, const Layout *l, int n) {
   // A flat tuple of n numbers has n + 1 words and n leaves.
   bool flat = tup_words(l->shape) == (size_t)n + 1;
@@ -32,7 +32,7 @@ static bool call_fast(lua_State *L, const Layout *l, int n) {
   return true;
 }
 
-// Computes l(i) for an integer, if l is static. Returns false otherwise.
+// Computes l(i) for an integer if l is static. Returns false otherwise.
 static bool call_linear(lua_State *L, const Layout *l) {
   int isint;
   int64_t c = lua_tointegerx(L, 2, &isint), sum = 0;
@@ -75,8 +75,8 @@ static int layout_call(lua_State *L) {
     face_push_layout(L, layout_slice_tup(cx, l, c, &off));
   } else {
     Tup x = layout_eval_tup(cx, l, c);
-    // If l has one stride, which is a basis, the value is also a basis, as in
-    // CuTe.
+    // If l has only one stride, and it is a basis, the value is also a basis,
+    // as in CuTe.
     if (tup_is_leaf(x) || tup_leaves(l.shape) != 1)
       laylib_push_any(L, x);
     else
@@ -89,8 +89,8 @@ static int layout_tostring(lua_State *L) {
   Ctx *cx = face_ctx(L);
   LayoutBox *b = laylib_box(L, 1);
   if (!b) face_argerror(L, 1, "layout");
-  // Print facts about traced extents (bounds, divisors) only while the kernel
-  // that they belong to is traced.
+  // Bounds and divisors of traced extents are known only while their kernel is
+  // traced. Otherwise print the layout without them.
   Fn *fn = ir_fn(cx);
   if (fn && fn->serial != b->serial) ir_aside(cx);
   Buf out = {0};
@@ -160,7 +160,8 @@ static bool push_layout_field(Ctx *cx, lua_State *L, Layout l,
   return true;
 }
 
-// Returns a field of a layout, such as l.shape, or a method, from upvalue 2.
+// Implements l.key: looks up methods in upvalue 2, then fields of the layout,
+// such as l.shape.
 static int layout_index(lua_State *L) {
   if (lua_type(L, 2) == LUA_TSTRING) {
     lua_pushvalue(L, 2);
@@ -259,8 +260,7 @@ static int const_mul(lua_State *L) {
   return 1;
 }
 
-// Converts a basis to its coordinate tuple. Returns a tuple unchanged if it is
-// not a basis.
+// Converts a basis to its coordinate tuple. Returns other tuples unchanged.
 static Tup arithmetic(Ctx *cx, Tup t) {
   return tup_is_leaf(t) && dim_kind(*t) == DIM_BASIS ? tup_from_terms(cx, t, 1)
                                                      : t;
@@ -274,7 +274,7 @@ static int any_add(lua_State *L) {
   return 1;
 }
 
-// Pushes the basis v@..@mode. The arguments from `first` on are the modes.
+// Pushes the basis v@..@mode, whose modes are the arguments from `first` on.
 static int push_in_modes(Ctx *cx, lua_State *L, Dim v, int first) {
   int path[DIM_LEVELS], n = lua_gettop(L) - first + 1;
   if (n > DIM_LEVELS)
@@ -335,8 +335,8 @@ static int l_swizzle(lua_State *L) {
 
 // ---- tuples as tables ----
 
-// Pushes the text of a tuple, the table at idx. Reads the table directly,
-// without scratch, because another binding may be using scratch.
+// Pushes the text of the tuple in the table at idx. Reads the table without
+// scratch, because another binding may be using scratch.
 static void table_text(lua_State *L, int idx, int depth) {
   luaL_Buffer out;
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
@@ -393,7 +393,7 @@ static void types_open(lua_State *L) {
   lua_getfield(L, LUA_REGISTRYINDEX, "cute.ctx");
   lua_pushlightuserdata(L, lua_touserdata(L, -1));
   lua_remove(L, -2);
-  lua_pushvalue(L, -2);  // the metatable is also the table of methods
+  lua_pushvalue(L, -2);  // the metatable also contains the methods
   lua_pushcclosure(L, layout_index, 2);
   lua_setfield(L, -2, "__index");
   lua_rawsetp(L, LUA_REGISTRYINDEX, &laylib_layout_key);

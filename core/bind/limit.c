@@ -1,6 +1,6 @@
-// Ends a call into an embedded Lua state whose budget is exhausted. After the
-// first error, each further instruction raises the error again, so that
-// catching the error by pcall gains no time.
+// Ends a call into an embedded Lua state whose budget is exhausted. Catching
+// the error by pcall gains no time, because each further instruction raises it
+// again.
 #include "bind/limit.h"
 
 #include <stdlib.h>
@@ -44,7 +44,7 @@ static void limit_hook(lua_State *L, lua_Debug *ar) {
   if (ar->event == LUA_HOOKCOUNT) limit_spend(L, (uint64_t)count);
   else if (guard_ended()) end_call(L);
   // The counts differ if an earlier call set the hook of this coroutine, and
-  // ended while the coroutine was suspended.
+  // ended while the coroutine was suspended. Set the hook of this call instead.
   if (count != g->step) limit_start(L);
 }
 

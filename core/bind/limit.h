@@ -1,5 +1,5 @@
-// The budget of a call into an embedded Lua state (base/guard.h), as a debug
-// hook that raises an error when the call must end.
+// The budget of a call into an embedded Lua state (base/guard.h). It is
+// enforced by a debug hook, which raises an error when the call must end.
 #ifndef CUTE_LIMIT_H
 #define CUTE_LIMIT_H
 
@@ -8,10 +8,10 @@
 
 #include <lua.h>
 
-// Sets the hook of the budget in L, which new coroutines inherit. Removes the
-// hook if the running call has no guard, or the guard's `step` is 0.
+// Sets the hook of the budget in L. New coroutines inherit it. If the running
+// call has no guard, or the guard's `step` is 0, removes the hook.
 void limit_start(lua_State *L);
-// Sets a hook like lua_sethook, but keeps the hook of the budget.
+// Sets a hook like lua_sethook, but does not replace the hook of the budget.
 void limit_sethook(lua_State *L, lua_Hook f, int mask, int count);
 // Reports whether the running call has a hook of the budget.
 bool limit_active(void);

@@ -24,9 +24,9 @@
 
 enum { FILLED = 1, USED = 2 };
 
-// Marks in how[] (by index in Fn.mem) which shared objects instruction i fills,
-// and which ones it uses in another way. Returns the index of the object that i
-// fills, or -1 if i fills none.
+// Marks in how[] (indexed like Fn.mem) the shared objects that instruction i
+// fills, and those that it uses in another way. Returns the index of the object
+// that i fills, or -1.
 static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
   int64_t filled = -1;
   Operand o;
@@ -42,7 +42,7 @@ static int64_t note_shared(const Fn *fn, const Ins *i, uint8_t *how) {
 }
 
 // Reports whether MMAs read shared memory through descriptors that the kernel
-// computes, as in PTX. Such descriptors may point to any object.
+// computes itself, as in PTX. Such a descriptor may point to any object.
 static bool has_computed_descriptors(const Fn *fn) {
   bool reads = false;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -53,7 +53,7 @@ static bool has_computed_descriptors(const Fn *fn) {
 }
 
 // lint_unread(fn) -> {{name =, file =, line =}, ...}: shared tensors that the
-// kernel fills and never reads, with the first line that fills the tensor.
+// kernel fills and never reads, each with the first line that fills it.
 static int l_lint_unread(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -77,8 +77,8 @@ static int l_lint_unread(lua_State *L) {
 }
 
 // lint_lost_sums(fn) -> {{file =, line =, reset =}, ...}: lines that overwrite
-// a sum before any instruction reads the sum; reset: whether a loop resets the
-// sum
+// a sum before any instruction has read it. `reset` states whether a loop
+// resets the sum.
 static int l_lint_lost_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Fn *fn = face_check_fn(L, 1);
@@ -99,7 +99,7 @@ static int l_lint_lost_sums(lua_State *L) {
 }
 
 // lint_lost_iterations(fn) -> {{file =, line =}, ...}: lines of loops that
-// overwrite a result of the preceding iteration, which was computed from loaded
+// overwrite a result which the preceding iteration computed from loaded
 // elements
 static int l_lint_lost_iterations(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -121,9 +121,9 @@ typedef struct FoundList {
   lua_Integer n;
 } FoundList;
 
-// Pushes the table of a finding at an instruction, with room for n fields and
-// with its `file` and `line`. Returns false, and pushes nothing, if the
-// instruction has no line.
+// Pushes the table of a finding at an instruction, with its `file` and `line`,
+// and room for n fields. If the instruction has no line, pushes nothing and
+// returns false.
 static bool open_row(const FoundList *list, Ref at, int n) {
   uint32_t src = ir_get(list->fn, at)->src;
   if (!src) return false;
@@ -145,8 +145,8 @@ static void add_number(void *ud, int32_t arg) {
   lua_rawseti(list->L, -2, ++list->n);
 }
 
-// lint_added(fn) -> {number, ...}: the arguments to which atomics add elements
-// that the kernel loads
+// lint_added(fn) -> {number, ...}: numbers of the arguments to which atomics
+// add elements that the kernel has loaded
 static int l_lint_added(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -190,7 +190,7 @@ static void add_loads(void *ud, const UnusedLoads *u) {
 }
 
 // lint_unused_loads(fn) -> {{name =, n =, count =, file =, line =}, ...}: lines
-// that load `count` elements, n of which no instruction uses
+// that load `count` elements, of which n are never used
 static int l_lint_unused_loads(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -220,10 +220,10 @@ static void add_lanes(void *ud, const LostLanes *l) {
 }
 
 // lint_lost_lanes(fn) -> {{file =, line =, twice =, lanes =, scan =, warps =,
-// selects =, gap =, op =, distance =}, ...}: sums of a warp that lack the
-// values of some lanes, or contain them twice. `lanes` is a mask of these lanes
-// or, if `warps` is true, of warps of the block. op is absent if no shuffle
-// adds the sums of the lanes. lint/lost_lanes.h describes the other fields.
+// selects =, gap =, op =, distance =}, ...}: sums over a warp that lack the
+// values of some lanes, or contain them twice. `lanes` is the mask of these
+// lanes or, if `warps` is true, of warps of the block. `op` is absent if no
+// shuffle adds up the lanes. lint/lost_lanes.h describes the other fields.
 static int l_lint_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -247,11 +247,10 @@ static void add_repeated(void *ud, const RepeatedSum *s) {
 }
 
 // lint_repeated_sums(fn) -> {{file =, line =, op =, lanes =, warps =, blocks =,
-// apart =, name =}, ...}: additions and stores of the same sum by several
-// lanes, warps or blocks. `lanes` is a mask of the bits of the lane index in
-// which these lanes differ. `apart` states whether they store different values
-// to the same element. `name` is the shared tensor whose equal elements are
-// added.
+// apart =, name =}, ...}: additions and stores of one sum by several lanes,
+// warps or blocks. `lanes` is a mask of the bits of the lane index in which
+// these lanes differ. `apart` states whether they store different values to one
+// element. `name` is the shared tensor with the equal elements that are added.
 static int l_lint_repeated_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -277,7 +276,7 @@ static void add_result(void *ud, const UnreadResult *u) {
 // =}, ...}: lines with a result in registers that no instruction reads. If
 // `load` is true, the result consists of loaded elements. If `variable` is
 // true, it is a variable that a loop updates. Otherwise, it is the sums of an
-// MMA. `some` states whether earlier sums in the same registers are read.
+// MMA, and `some` states whether earlier sums in the same registers are read.
 static int l_lint_unread_results(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -298,11 +297,12 @@ static void add_start(void *ud, const ZeroStart *z) {
 }
 
 // lint_zero_starts(fn) -> {{op =, masked =, args =, name =, start =, file =,
-// line =}, ...}: reductions with a wrong start. A maximum, minimum or product
-// has one of three mistakes: it starts at 0, it has 0 in place of elements that
-// a condition excludes (masked), or it includes registers `name` that still
-// contain their initial infinity. A sum starts at the constant `start`. Bit n
-// of args states whether the operation combines elements of argument n.
+// line =}, ...}: reductions with a wrong initial value. A maximum, minimum or
+// product has one of three mistakes: it starts at 0; it takes 0 for elements
+// that a condition excludes (masked); or it includes registers `name` that
+// still contain their initial infinity. A sum has one mistake: it starts at the
+// constant `start`. Bit n of args states whether the operation combines
+// elements of argument n.
 static int l_lint_zero_starts(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -321,8 +321,8 @@ static void add_unscaled(void *ud, const UnscaledSum *u) {
 }
 
 // lint_unscaled_sums(fn) -> {{kind =, file =, line =}, ...}: lines that add to
-// the sums of an online softmax, but omit a step such as the rescaling; kind:
-// the key of the note (cutelua.text.notes)
+// the sums of an online softmax, but omit a step such as the rescaling. `kind`
+// is the key of the message (cutelua.text.notes).
 static int l_lint_unscaled_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -339,9 +339,9 @@ static void add_partial(void *ud, const PartialSum *s) {
 }
 
 // lint_partial_sums(fn) -> {{warps =, extreme =, file =, line =}, ...}: sums
-// that combine only elements of one thread or, if `warps` is true, of one warp,
-// because a reduction is missing. `extreme` states whether the sum is a maximum
-// or minimum.
+// without a necessary reduction. They combine only elements of one thread or,
+// if `warps` is true, of one warp. `extreme` states whether the sum is a
+// maximum or minimum.
 static int l_lint_partial_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -363,8 +363,8 @@ static void add_overlap(void *ud, const OverlappingStep *s) {
 }
 
 // lint_overlapping_steps(fn) -> {{name =, n =, again =, step =, file =, line
-// =}, ...}: lines of loops that load n elements of tensor `name` and add them.
-// The preceding iteration has already added `again` of these elements.
+// =}, ...}: lines of loops that load n elements of tensor `name` and add them,
+// although the preceding iteration has already added `again` of them.
 static int l_lint_overlapping_steps(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -381,10 +381,9 @@ static void add_block_step(void *ud, const BlockStep *s) {
   lua_rawseti(L, -2, ++list->n);
 }
 
-// lint_block_steps(fn) -> {{step =, first =, file =, line =}, ...}: loops whose
-// iterations several blocks repeat. The start index of each block is `first`
-// larger than that of the preceding block, and `first` is a multiple of the
-// step.
+// lint_block_steps(fn) -> {{step =, first =, file =, line =}, ...}: loops in
+// which several blocks execute the same iterations. The start index grows by
+// `first` from block to block, and `first` is a multiple of the step.
 static int l_lint_block_steps(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -403,8 +402,8 @@ static void add_shared_step(void *ud, const SharedStep *s) {
 
 // lint_shared_steps(fn) -> {{name =, lost =, file =, line =}, ...}: wrong steps
 // of scans and reductions in shared tensor `name`. If `lost` is true, the step
-// stores an element in place of the thread's own element. Otherwise it omits
-// element 0.
+// replaces the thread's own element by another one. Otherwise it omits element
+// 0.
 static int l_lint_shared_steps(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);
@@ -423,8 +422,8 @@ static void add_tail(void *ud, const LostTail *t) {
 }
 
 // lint_lost_tails(fn) -> {{name =, n =, extent =, file =, line =}, ...}: lines
-// of loops that read only the first n elements of each row of argument `name`,
-// though a row has `extent` elements and another line reads all of them
+// of loops that read only the first n elements of each row of argument `name`.
+// A row has `extent` elements, and another line reads all of them.
 static int l_lint_lost_tails(lua_State *L) {
   Ctx *cx = face_enter(L);
   FoundList list = new_list(L);

@@ -1,5 +1,5 @@
 // Element-wise functions of vectors, traced scalars and plain Lua numbers: the
-// float functions of ir/ir.h, and max, min, where and others.
+// float functions MATHS (ir/rows.h), and max, min, where and others.
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,9 +14,9 @@ static double m_rsqrt(double x) { return 1 / sqrt(x); }
 static double m_rcp(double x) { return 1 / x; }
 
 // Functions of one argument, then functions of two arguments. F(name, function
-// of MATHS (ir/rows.h), C function for plain Lua numbers, or NULL). For NULL,
-// the function of plain numbers is computed in f32, as the hardware does.
-// OPT(name): a call may pass {fastmath = ...}.
+// of MATHS (ir/rows.h), C function for plain Lua numbers, or NULL). With NULL,
+// plain numbers are computed in f32, as the hardware does. OPT(name): a call
+// may pass {fastmath = ...}.
 #define OPT(name) name "(x, opts?)"
 #define MATHS1(F) \
   F(OPT("sqrt"), SQRT, sqrt) F(OPT("rsqrt"), RSQRT, m_rsqrt) \
@@ -56,8 +56,8 @@ static const OfNumbers of_numbers[MF_COUNT] = {
 #undef F2
 };
 
-// Returns the field fastmath of the table at idx, or `otherwise` (the kernel's
-// option) if it is absent.
+// Returns the field fastmath of the table at idx. If it is absent, returns
+// `otherwise`, the kernel's option.
 static bool check_fastmath(lua_State *L, int idx, bool otherwise) {
   if (lua_isnoneornil(L, idx)) return otherwise;
   face_check_options(L, idx, "fastmath");
@@ -170,8 +170,8 @@ static int l_fma(lua_State *L) {
   return 1;
 }
 
-// where(cond, a, b) -> a if cond is true, else b. If only one of a and b is a
-// plain number, this number takes the type of the other value.
+// where(cond, a, b) -> a if cond is true, else b. If a or b is a plain number
+// and the other is not, the number takes the type of the other.
 static int l_where(lua_State *L) {
   int all = 0;
   for (int i = 1; i <= 3; i++) all |= dispatch_kind(L, i);

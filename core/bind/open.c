@@ -1,10 +1,10 @@
 // Opens all bindings: require "cute.core".
 #include "bind/face.h"
 
-// Returns the module. There is one module for each Lua state, so later calls
-// return the same module. Metatables belong to the state, and their functions
-// keep the context with which they were created. A module loader may forget the
-// module and require it again, as busted does for each spec file.
+// Returns the module. Each Lua state has only one, which later calls return
+// again. (A module loader may forget the module and require it again, as busted
+// does for each spec file. Metatables belong to the state, and their functions
+// keep the context with which they were created.)
 int luaopen_cute_core(lua_State *L) {
   if (lua_getfield(L, LUA_REGISTRYINDEX, "cute.core") == LUA_TTABLE) return 1;
   context_new(L);

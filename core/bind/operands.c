@@ -1,5 +1,5 @@
-// Reads the first operands of most layout functions: a layout, a tensor that
-// has one, or a shape.
+// Reads the first operand of most layout functions: a layout, a tensor with a
+// layout, or a shape.
 #include "bind/laylib.h"
 
 #include "bind/tensorlib.h"

@@ -1,13 +1,13 @@
 // Operators and comparisons of traced values and register vectors. Comparison
-// methods also accept plain numbers, since a variable may hold a number in one
-// pass of a loop and a traced value in the next.
+// methods also accept plain numbers, because a variable may hold a number in
+// one iteration of a loop and a traced value in the next.
 #include <string.h>
 
 #include "bind/row.h"
 #include "bind/trace.h"
 #include "bind/veclib.h"
 
-// Rows of the metamethods and the operations that they append: A(name, op) for
+// Metamethods, with the IR operations that they append: A(name, op) for
 // arithmetic, C(name, op, whether the operands are swapped) for comparisons.
 #define ARITHMETIC(A) \
   A(add, OP_ADD) A(sub, OP_SUB) A(mul, OP_MUL) A(idiv, OP_DIV) \
@@ -38,8 +38,8 @@ enum {
 #undef COMPARISON
 };
 
-// Calls the metamethod `event` of the second operand, such as a basis or table.
-// Returns false if the second operand has no such metamethod.
+// If an operand is a table or a constant such as a basis, calls its metamethod
+// `event`. Returns false if there is no such operand or metamethod.
 static bool other_takes(lua_State *L, const char *event) {
   for (int i = 1; i <= 2; i++) {
     int kind = dispatch_kind(L, i);
@@ -54,7 +54,7 @@ static bool other_takes(lua_State *L, const char *event) {
 
 // ---- operators ----
 
-// Computes a // b of floats as Lua does: the floor of the quotient.
+// Computes a // b of floats as Lua does: rounds the quotient down.
 static Ref floor_of_quotient(Ctx *cx, int how, const Ref *a) {
   Ref q = veclib_apply2(cx, how, a);
   return veclib_apply_math(cx, MF_FLOOR, &q);
@@ -84,7 +84,7 @@ static int arithmetic(lua_State *L, int sign) {
                     floors ? floor_of_quotient : veclib_apply2, (int)op);
 }
 
-// Computes a / b or a ^ b, which are floats, as in Lua.
+// Computes a / b or a ^ b. As in Lua, both are floats.
 static int op_div(lua_State *L) {
   if (other_takes(L, "__div")) return 1;
   Ctx *cx = face_enter(L);

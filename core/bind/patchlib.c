@@ -1,5 +1,5 @@
 // Lua bindings for `cutelua check`, which proposes patches of a kernel.
-// sim_sites(fn) and other functions query a traced function. patchlib_get reads
+// sim_sites(fn) and others query a traced function. patchlib_get reads the
 // patches for sim_run.
 #include "bind/patch.h"
 
@@ -8,7 +8,7 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Operations that a patch may insert. They have no operands, or only the object
+// Operations that a patch may insert. They have no operands, except the object
 // in the patch's field `mem` (decode/patch.h).
 static const Op put[] = {OP_BAR, OP_BARARRIVE, OP_SYNCWARP, OP_CPCOMMIT,
                          OP_CPWAIT, OP_WGFENCE, OP_WGCOMMIT, OP_WGWAIT,
@@ -36,8 +36,8 @@ static void set_hint(lua_State *L, const Ins *i, HintId h) {
   if (v) face_set_str(L, hint_field(h)->name, hint_field(h)->value[v].name);
 }
 
-// Returns the operand of a barrier or mbarrier operation that counts threads,
-// arrivals or bytes, or 0 if the operation has none.
+// Returns the operand of a barrier or mbarrier operation that is a number of
+// threads, arrivals or bytes. Returns 0 if there is none.
 static Ref amount_of(const Fn *fn, const Ins *i) {
   static const Role roles[] = {ROLE_THREADS, ROLE_ARRIVALS, ROLE_EACH,
                                ROLE_BYTES};
@@ -49,7 +49,7 @@ static Ref amount_of(const Fn *fn, const Ins *i) {
 }
 
 // mbar_of returns the memory object of the mbarrier among the operands of i,
-// and stores in *first whether this is the first operand. map_of returns the
+// and sets *first to whether this is the first operand. map_of returns the
 // operand of a copy that is the address of a tensor map. Both return 0 if there
 // is no such operand.
 static Ref mbar_of(const Fn *fn, const Ins *i, bool *first) {
@@ -68,8 +68,8 @@ static Ref map_of(const Fn *fn, const Ins *i) {
 }
 
 // Returns the role of an operand of a synchronization instruction, such as
-// "parity", by which patches choose a replacement. Returns NULL if patches do
-// not change the operand.
+// "parity". Patches choose a replacement by the role. Returns NULL if patches
+// do not change the operand.
 static const char *role_of(const Operand *o) {
   Role r = (Role)o->role;
   if (o->kind != OPERAND_MEM)
@@ -78,12 +78,12 @@ static const char *role_of(const Operand *o) {
   return o->space == SP_RMEM ? NULL : "place";
 }
 
-// An operand that has a role (role_of). next_role steps from one such operand
-// to the next; `next` is its state.
+// An operand with a role (role_of). next_role iterates over such operands, with
+// the state `next`.
 typedef struct RoleOperand {
   Operand o;
   const char *name;
-  Ref v;  // value of the operand; for a memory object, its offset
+  Ref v;  // the operand's value or, for a memory object, its offset
   uint32_t at;   // index of v among the instruction's operands
   uint32_t next;
 } RoleOperand;
@@ -100,8 +100,8 @@ static bool next_role(Operands *w, RoleOperand *r) {
   return true;
 }
 
-// Sets field `operands` of the table on top to a list {{role =, at =, ref =,
-// type =, value =, mem =}} of i's operands that have a role. `at` and `ref` are
+// Sets field `operands` of the table on top to a list of the operands of i with
+// a role: {{role =, at =, ref =, type =, value =, mem =}}. `at` and `ref` are
 // the fields `at` and v of RoleOperand. Optional fields: value, if the operand
 // is constant; its bounds lo and hi; own = true, if it is the block's rank in
 // the cluster; mem, its memory object.
@@ -134,8 +134,8 @@ static void set_operands(lua_State *L, const Fn *fn, const Ins *i) {
   lua_setfield(L, -2, "operands");
 }
 
-// Sets the fields of an instruction's entry that depend on its operation (see
-// sim_sites).
+// Sets those fields of an instruction's entry (see sim_sites) that depend on
+// the operation.
 static void set_words(lua_State *L, const Fn *fn, const Ins *i) {
   bool first;
   Ref mbar = mbar_of(fn, i, &first);
@@ -187,9 +187,9 @@ static int l_sim_sites(lua_State *L) {
 
 // ---- numbers in synchronisation ----
 
-// Sets on[r] for all values r from which operands with a role are computed,
-// directly or through variables. Considers only operands of copies, mbarriers,
-// barriers and distributed shared memory.
+// Sets on[r] for each value r from which an operand with a role (role_of) is
+// computed, directly or through variables. Considers only operands of copies,
+// mbarriers, barriers and distributed shared memory.
 static void note_sources(const Fn *fn, uint8_t *on) {
   bool more = true;
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -214,7 +214,7 @@ static void note_sources(const Fn *fn, uint8_t *on) {
   }
 }
 
-// Returns the index of the operand of i that is a constant integer and that
+// Returns the index of the operand of i that is a constant integer which
 // patches may vary, or -1.
 static int number_of(const Fn *fn, const Ins *i) {
   int64_t k;
@@ -254,8 +254,8 @@ static int l_sim_numbers(lua_State *L) {
   return 1;
 }
 
-// Goes from value r to its first operand, and so on, until a load from a
-// register array. Returns this load. Returns NULL if there is no such load.
+// Follows the first operands from value r back to a load from a register array.
+// Returns this load, or NULL if there is none.
 static const Ins *read_of(const Fn *fn, Ref r) {
   for (;;) {
     const Ins *i = ir_get(fn, r);
@@ -265,8 +265,8 @@ static const Ins *read_of(const Fn *fn, Ref r) {
   }
 }
 
-// sim_value(fn, ref) -> name, first element, count: the registers whose values
-// instruction ref stores. Returns nil if they are unknown.
+// sim_value(fn, ref) -> name, first element, count: the registers with the
+// values that instruction ref stores. Returns nil if they are unknown.
 static int l_sim_value(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_Integer r = face_checkint(L, 2);
@@ -288,8 +288,8 @@ static int l_sim_value(lua_State *L) {
   return 3;
 }
 
-// Float functions whose results have the same bits on every GPU, in each type.
-// is_exact adds functions for which this is true only in f32.
+// Float functions whose results are bit-exact on every GPU, in each type.
+// is_exact adds functions that are bit-exact only in f32.
 static const MathFn exact[] = {MF_SQRT, MF_RCP, MF_FLOOR, MF_CEIL, MF_TRUNC,
                                MF_ROUND, MF_RINT, MF_COPYSIGN, MF_FMOD};
 
@@ -303,7 +303,7 @@ static bool is_exact(const Fn *fn, const Ins *i) {
 }
 
 // sim_inexact(fn) -> name, file, line of the first float function that a GPU
-// may round differently from the simulator; nil: there is none.
+// may round differently from the simulator, or nil.
 static int l_sim_inexact(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   for (Ref r = 1; r < fn->ins.n; r++) {
@@ -341,13 +341,13 @@ static uint8_t find_hint(HintId h, const char *name) {
   return 0;
 }
 
-// Reports whether the patch's operation works on an array of mbarriers.
+// Reports whether the patch's operation uses an array of mbarriers.
 static bool at_ring(const SimPatch *e) {
   return op_flag_kind((Op)e->op) == FLAGS_MBAR;
 }
 
-// Reports whether the patch's `mem` is an object that its operation can use, or
-// is absent if the operation uses no object.
+// Reports whether the patch's `mem` is an object that its operation can use. If
+// the operation uses no object, `mem` must be absent.
 static bool has_object(const Fn *fn, const SimPatch *e) {
   bool ring = at_ring(e);
   if (!ring && e->op != OP_MAPACQUIRE) return !e->mem;
@@ -362,13 +362,13 @@ static bool has_object(const Fn *fn, const SimPatch *e) {
          e->count >= 1 && e->base >= 0 && e->base + e->count <= m->count;
 }
 
-// Reports whether r is a value computed before instruction `at`.
+// Reports whether r is a value that is computed before instruction `at`.
 static bool is_before(const Fn *fn, Ref r, Ref at) {
   return r > 0 && r < at && ir_type(fn, r) != DT_NONE && !ir_is_mem(fn, r);
 }
 
-// Reports whether a patch replaces an integer operand by an integer of the same
-// type, or a memory object by an object of the same type.
+// Reports whether a PATCH_VALUE is valid: it replaces an integer operand by an
+// integer of the same type, or a memory object by one of the same type.
 static bool has_value(const Fn *fn, const SimPatch *e) {
   const Ins *i = ir_get(fn, e->ref);
   Operand o;
@@ -379,7 +379,7 @@ static bool has_value(const Fn *fn, const SimPatch *e) {
     if (o.kind == OPERAND_MEM && at++ == e->operand) object = o.ref;
     if (at == e->operand) was = o.kind == OPERAND_MEM ? o.off : o.ref;
   }
-  if (object) {  // if the operand is a memory object
+  if (object) {  // the operand is a memory object
     const Mem *m = ir_memof(fn, object);
     return e->from == FROM_REF && !e->nstep && e->mem && e->mem < fn->ins.n &&
            ir_is_mem(fn, e->mem) && ir_memof(fn, e->mem)->space == m->space &&
@@ -402,7 +402,7 @@ static bool has_value(const Fn *fn, const SimPatch *e) {
 
 static bool is_patch(const Fn *fn, const SimPatch *e) {
   bool needs = e->how == PATCH_AS || e->how == PATCH_BEFORE;
-  // The patch inserts an instruction at the end of the function.
+  // An instruction may also be inserted at the end of the function.
   if (e->ref == fn->ins.n && e->how == PATCH_BEFORE)
     return e->op != OP_NOP && has_object(fn, e);
   if (e->ref < 1 || e->ref >= fn->ins.n) return false;
@@ -412,8 +412,8 @@ static bool is_patch(const Fn *fn, const SimPatch *e) {
   return has_object(fn, e);
 }
 
-// Returns the operation with this name if a step of a patch may use it, else
-// OP_NOP.
+// Returns the operation with this name, or OP_NOP if steps of a patch may not
+// use it.
 static Op find_step(const char *name) {
   static const Op ops[] = {OP_ADD, OP_SUB, OP_MUL, OP_DIV, OP_MOD, OP_AND,
                            OP_OR, OP_XOR, OP_SHL, OP_SHR};
@@ -422,7 +422,7 @@ static Op find_step(const char *name) {
   return OP_NOP;
 }
 
-// Reads the steps by which a patch computes a replacement: steps = {{op,
+// Reads the steps with which a patch computes a replacement: steps = {{op,
 // number}, {op, number, flip = true}, {op, with = ref}, ...}.
 static void get_steps(lua_State *L, int t, SimPatch *e) {
   if (lua_getfield(L, t, "steps") != LUA_TTABLE) {
@@ -502,8 +502,8 @@ size_t patchlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
   return n;
 }
 
-// Returns the instruction that the patch makes of `was`, or NOP if the patch
-// drops the instruction. Raises an error if the patch inserts an instruction.
+// Returns the instruction into which the patch changes `was`: NOP if the patch
+// drops it. Raises an error if the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimPatch *e) {
   Ins i = *was;
   unsigned shift = hint_field(HINT_SEM)->shift;
@@ -518,8 +518,8 @@ static Ins edited(lua_State *L, const Ins *was, const SimPatch *e) {
   return i;
 }
 
-// with_edits(fn, {edits =}, f) -> results of f(), which is called while the
-// function fn is patched.
+// with_edits(fn, {edits =}, f) -> the results of f(). fn is patched during the
+// call.
 static int l_with_edits(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);

@@ -1,7 +1,8 @@
-// Cache of calls of cute.ops. An operation decides once for each argument key
-// (argkey.c) which kernels to run. This decision is the plan. A later call with
-// an equal key finds its prepared kernels here and launches them without Lua
-// code. The parameters of the kernels come from the arguments of the call.
+// Cache of calls of cute.ops. For each argument key (argkey.c), an operation
+// decides only once which kernels to run. The decision is the plan. A later
+// call with an equal key finds its prepared kernels here and launches them
+// without Lua code. The parameters of the kernels come from the arguments of
+// the call.
 //
 // The key of a call has words that the key of a kernel lacks:
 //   the device of each memory
@@ -26,8 +27,8 @@ typedef struct Calls {
 enum { CALLS_ENTRIES = 1, CALLS_FORM, CALLS_SEEN, CALLS_FORMS, CALLS_CODES,
        CALLS_VALUES = CALLS_CODES };
 
-// The entry for an argument key. Uservalues: its plan, the objects whose
-// addresses are in the key, and its prepared runs by stream number.
+// The entry of an argument key. Its uservalues are its plan, the objects whose
+// addresses are in the key, and its prepared runs, indexed by stream number.
 typedef struct Entry {
   size_t n;
   uint64_t w[];
@@ -36,7 +37,7 @@ enum { ENTRY_PLAN = 1, ENTRY_HOLD, ENTRY_RUNS, ENTRY_VALUES = ENTRY_RUNS };
 
 // ---- functions ----
 
-// Maximum number of functions whose forms (see push_form) stay in memory.
+// maximum number of functions whose forms (see push_form) are kept
 enum { SEEN = 64 };
 
 static uint64_t mixed(uint64_t h, const unsigned char *p, size_t n) {
@@ -63,8 +64,8 @@ static int hash_code(lua_State *L, const void *p, size_t n, void *to) {
 }
 
 // Pushes the form (push_form) of the function on top. Functions with equal code
-// have the same form. A Lua function computes the form once for each code.
-// CALLS_CODES caches the form.
+// have the same form. A Lua function computes it once for each code, and
+// CALLS_CODES caches it.
 static void push_by_code(Walk *w) {
   lua_State *L = w->L;
   int f = lua_gettop(L);
@@ -87,10 +88,10 @@ static void push_by_code(Walk *w) {
 }
 
 // Pushes the form of the function at idx: a list that determines which words
-// represent the function in a key. Entry 0 is the number of its code. The next
+// represent the function in a key. Entry 0 is the number of its code. The other
 // entries describe each upvalue: its index, a number n, and the keys of the n
-// fields that the function uses; n = 0 means the whole value. Pushes false
-// instead of a list if the function's address represents the function.
+// fields that the function uses; n = 0 stands for the whole value. If the
+// function's address represents the function, pushes false instead.
 static void push_form(Walk *w, int idx) {
   lua_State *L = w->L;
   lua_Integer at = (lua_Integer)((uintptr_t)lua_topointer(L, idx) / 16 % SEEN);
@@ -117,9 +118,9 @@ static bool is_value(lua_State *L, int idx) {
          luaL_testudata(L, idx, MT_CONSTEXPR);
 }
 
-// Pops a value that a function argument uses: an upvalue, or a field of an
-// upvalue. A number or tensor is treated as an argument of the call. Other
-// values become words of the key.
+// Pops a value that a function argument uses: an upvalue, or a field of one. A
+// number or tensor is treated as an argument of the call. Other values become
+// words of the key.
 static void captured(Walk *w) {
   int at = lua_gettop(w->L), type = lua_type(w->L, at);
   if (is_value(w->L, at) || type == LUA_TNIL || type == LUA_TBOOLEAN ||
@@ -172,8 +173,8 @@ static void walk_function(Walk *w, int idx) {
 
 // ---- lookup ----
 
-// Walks over the arguments of a call of the cache, which is at stack index 1.
-// The arguments are at indices first to last. Ignores trailing nils.
+// Builds the argument key of a call of the cache. The cache is at stack index
+// 1, and the arguments are at indices first to last, without trailing nils.
 static Walk walk_call(Ctx *cx, lua_State *L, int first, int last, int hold) {
   Walk w = argkey_begin(cx, L, 0);
   while (last >= first && lua_isnil(L, last)) last--;
@@ -190,8 +191,8 @@ static bool is_entry(const Entry *e, const Walk *w) {
   return e && e->n == w->n && memcmp(e->w, w->w, w->n * sizeof *w->w) == 0;
 }
 
-// Pushes and returns the entry for the argument key of a walk. Returns NULL,
-// with nothing pushed, if there is no such entry.
+// Pushes the entry for the argument key of a walk, and returns it. If there is
+// none, pushes nothing and returns NULL.
 static const Entry *find(lua_State *L, const Walk *w) {
   lua_getiuservalue(L, 1, CALLS_ENTRIES);
   lua_rawgeti(L, -1, (lua_Integer)argkey_hash(w));
@@ -202,7 +203,7 @@ static const Entry *find(lua_State *L, const Walk *w) {
   return NULL;
 }
 
-// Returns the GPU that has memory of the arguments, or NULL if none is in GPU
+// Returns the GPU whose memory the arguments use, or NULL if none is in GPU
 // memory.
 static Gpu *gpu_of(const Walk *w) {
   for (size_t i = 0; i < w->nleaf; i++)
@@ -216,7 +217,7 @@ static int stream_number(const Walk *w, const Gpu *g) {
 }
 
 // calls:add(plan, arguments...): stores a plan for the key of these arguments.
-// If the cache is full, drops all other entries first.
+// If the cache is full, removes all other entries first.
 static int l_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   Calls *c = face_check(L, 1, MT_CALLS, "calls");
@@ -243,10 +244,9 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// The source of a kernel parameter: of its number, or of the memory that it
-// points to. CALL: an argument of the call. NEW: a tensor that the call
-// creates. WORK: the workspace. KEPT: memory or a constant that is the same in
-// all calls.
+// The source of a kernel parameter, which is a number or an address. CALL: an
+// argument of the call. NEW: a tensor that the call creates. WORK: the
+// workspace. KEPT: memory or a constant that is the same in all calls.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
@@ -256,10 +256,10 @@ typedef struct Slot {
   // Depending on `from`: index of an argument's leaf, of a new tensor, or of
   // kept memory.
   size_t of;
-  int64_t offset;   // byte offset in the memory that `of` names
-  uint64_t *map;    // words of a tensor map, without an address; or NULL
+  int64_t offset;   // byte offset in the memory that `of` selects
+  uint64_t *map;    // a tensor map, as words without its address; or NULL
   DType type;       // type of the parameter, if it is a number
-  Part part;        // whether to pass all of a 64-bit number, or which half
+  Part part;        // which part of a 64-bit number to pass
   uint64_t bits;    // value of a constant number
 } Slot;
 
@@ -272,25 +272,25 @@ typedef struct Step {
 // A tensor that each call creates.
 typedef struct Made {
   Tensor t;
-  size_t count;  // number of elements of the tensor's memory
+  size_t count;  // number of elements that the tensor's memory needs
 } Made;
 
-// The prepared launches of one cached call on one stream. Uservalues: 1: the
-// objects that these launches keep alive; 2: the GPU; 3: the values that the
-// traces of the launched kernels read, or nil.
+// The prepared launches of one cached call on one stream. Uservalue 1: the
+// objects that these launches keep alive. Uservalue 2: the GPU. Uservalue 3:
+// the values that the traces of the launched kernels read, or nil.
 typedef struct Run {
   Step *step;
   Made *made;
   DevBuf **kept;     // device memory that the kernels use in every call
   size_t nstep, nmade, nkept;
-  size_t work;       // bytes of temporary memory (workspace) that the launches
-                     // share
-  bool reads;        // whether the kernels' traces read values (uservalue 3)
-  bool alone;        // true if the launches cannot be captured in a graph
+  size_t work;       // bytes of temporary memory that the launches share (the
+                     // workspace)
+  bool reads;        // whether traces of the kernels read values (uservalue 3)
+  bool alone;        // whether the launches cannot be captured in a graph
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
 
-// Allocates n bytes of zeros, which the list at stack index `hold` keeps alive.
+// Allocates n zero bytes. The list at stack index `hold` keeps them alive.
 static void *held(lua_State *L, int hold, size_t n) {
   void *p = lua_newuserdatauv(L, n ? n : 1, 0);
   memset(p, 0, n);
@@ -311,9 +311,9 @@ static int64_t begin_of(const Leaf *l) {
 typedef struct Make {
   lua_State *L;
   Ctx *cx;
-  const Walk *w;     // walk over the arguments of the call
+  const Walk *w;     // the walk over the arguments of the call
   Run *r;
-  // Stack indices of the description, and of the list that keeps objects alive.
+  // stack index of the description, and of the list that keeps objects alive
   int desc, hold;
   const DevBuf *work;
   const DevBuf **fresh;  // buffers of the tensors that the call created
@@ -343,8 +343,8 @@ static void keep_buffer(Make *m, DevBuf *b, Slot *s) {
   r->kept[r->nkept++] = b;
 }
 
-// Describes memory as the source s of a kernel parameter. The memory is the
-// list {buffer, offset, bytes, tma =} at stack index `value`. b is the buffer,
+// Makes memory the source s of a kernel parameter. The list {buffer, offset,
+// bytes, tma =} at stack index `value` describes the memory. b is the buffer,
 // which is at stack index `buffer`.
 static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   lua_State *L = m->L;
@@ -374,10 +374,10 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
   tmalib_encode(m->cx, &tma->a, &t, b->ptr + (uint64_t)at, s->map);
 }
 
-// Describes the number {type, value} at stack index `value` as the source s of
-// a kernel parameter. The value at stack index `mark` is {argument of the call,
-// index of the number in that argument, part}. `mark` is nil if the number is a
-// constant.
+// Makes the number {type, value} at stack index `value` the source s of a
+// kernel parameter. At stack index `mark` is nil if the number is a constant.
+// Otherwise there is {argument of the call, index of the number in that
+// argument, part}.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
   lua_rawgeti(L, value, 1);
@@ -400,8 +400,8 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
              "%d that the argument does not have", (int)argument);
 }
 
-// Builds a step, one launch, from the table {launch =, values =, from =} on top
-// of the stack, and pops the table.
+// Builds a step, which is one launch, from the table {launch =, values =, from
+// =} on top of the stack. Pops the table.
 static void make_step(Make *m, Step *s) {
   lua_State *L = m->L;
   int step = lua_gettop(L), values = step + 2, from = step + 3;
@@ -434,8 +434,8 @@ static DevBuf *buffer_of(lua_State *L, int idx) {
   return b ? b->dev : NULL;
 }
 
-// Reads from the description which tensors the call created, and keeps their
-// layouts.
+// Reads from the description which tensors the call created, and stores their
+// layouts for later calls.
 static void make_results(Make *m) {
   lua_State *L = m->L;
   Run *r = m->r;
@@ -458,7 +458,7 @@ static void make_results(Make *m) {
 }
 
 // calls:ready(description, arguments...): makes later calls with the key of
-// these arguments on the same stream run the launches of the description. The
+// these arguments, on the same stream, run the launches of the description. The
 // fields of the description:
 //   steps = {{launch =, values = (as launch_values), from = {[kernel argument]
 //     = {argument of the call, index of the number in it, part}}}, ...}
@@ -506,8 +506,8 @@ static int l_ready(lua_State *L) {
 
 // ---- execution ----
 
-// Returns the bits of a kernel parameter that is a number of the call's
-// arguments, converted to the parameter's type.
+// Returns the bits of a kernel parameter: a number among the call's arguments,
+// converted to the parameter's type.
 static uint64_t number_bits(const Slot *s, const Leaf *l) {
   uint64_t whole;
   if (s->part != PART_ALL) {
@@ -519,7 +519,7 @@ static uint64_t number_bits(const Slot *s, const Leaf *l) {
   return dtype_from_double(s->type, l->real);
 }
 
-// State of a call that is running prepared launches.
+// State of a call that is executing prepared launches.
 typedef struct Going {
   lua_State *L;
   Ctx *cx;
@@ -528,8 +528,8 @@ typedef struct Going {
   DevBuf work, **made;
 } Going;
 
-// Returns the buffer that a kernel parameter points into, and stores the
-// address in *at.
+// Returns the buffer to which a kernel parameter points, and sets *at to the
+// address.
 static DevBuf *memory_of(Going *c, const Slot *s, uint64_t *at) {
   DevBuf *b = NULL;
   int64_t offset = s->offset;
@@ -571,9 +571,9 @@ static bool run_step(Going *c, const Step *s, Why *why) {
   return gpulaunch_run(&l, 1, why);
 }
 
-// Reports whether the run at idx can execute. Its kernels, its kept memory and
-// the values that traces read must still be valid, and a capture in progress
-// must allow its launches.
+// Reports whether the run at idx can be executed. Its kernels, its kept
+// memory and the values that traces read must still be valid. A graph capture
+// in progress must allow its launches.
 static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   for (size_t i = 0; i < r->nstep; i++)
     if (!gpu_owns(&r->step[i].launch->fn->own)) return false;
@@ -587,7 +587,7 @@ static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   return same;
 }
 
-// Creates and pushes the tensors that a call returns.
+// Creates the tensors that a call returns, and pushes them.
 static void push_results(Going *c, int run) {
   lua_State *L = c->L;
   c->made = NEW(c->cx, DevBuf *, c->r->nmade + 1);
@@ -604,9 +604,10 @@ static void push_results(Going *c, int run) {
   }
 }
 
-// Allocates the workspace from the pool. The call returns it to the pool right
-// after its launches. In the order of the stream, later uses of that memory
-// follow these launches. A graph keeps the workspace of its capture.
+// Allocates the workspace from the pool. The call returns it right after its
+// launches. This is safe, because later uses of the memory follow these
+// launches in the order of the stream. A graph keeps the workspace of its
+// capture.
 static bool take_work(Going *c, Gpu *g, Why *why) {
   size_t n = c->r->work;
   const GpuStream *s = c->w->stream;
@@ -617,8 +618,8 @@ static bool take_work(Going *c, Gpu *g, Why *why) {
 }
 
 // calls(arguments...) -> true, new tensors: the call was launched. -> false,
-// plan: the plan is known, but Lua code must execute it. -> nothing: the key of
-// these arguments is unknown.
+// plan: a plan is known, but Lua code must execute it. -> nothing: there is no
+// entry for these arguments.
 static int l_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_check(L, 1, MT_CALLS, "calls");
@@ -652,7 +653,7 @@ static int l_call(lua_State *L) {
   return 1 + (int)r->nmade;
 }
 
-// calls:rest(): drops the prepared launches of all entries, but keeps their
+// calls:rest(): removes the prepared launches of all entries, but keeps the
 // plans.
 static int l_rest(lua_State *L) {
   face_check(L, 1, MT_CALLS, "calls");
@@ -664,7 +665,7 @@ static int l_rest(lua_State *L) {
   return 0;
 }
 
-// calls:forget(): drops all entries.
+// calls:forget(): removes all entries.
 static int l_forget(lua_State *L) {
   Calls *c = face_check(L, 1, MT_CALLS, "calls");
   lua_newtable(L);
@@ -673,8 +674,8 @@ static int l_forget(lua_State *L) {
   return 0;
 }
 
-// calls(most, form) -> a cache of at most `most` entries. The function `form`
-// returns the form (see push_form) of a Lua function f as form(f).
+// calls(most, form) -> a cache of at most `most` entries. form(f) returns the
+// form (see push_form) of a Lua function f.
 static int l_calls(lua_State *L) {
   lua_Integer most = face_checkint(L, 1);
   face_checktype(L, 2, LUA_TFUNCTION);

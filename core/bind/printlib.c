@@ -1,5 +1,5 @@
 // Lua bindings for lua/cutelua/draw/printing.lua: printf in kernels, and the
-// traced numbers in the text of a layout or tensor.
+// traced numbers in the text of layouts and tensors.
 #include <stdio.h>
 #include <string.h>
 
@@ -7,21 +7,21 @@
 #include "ir/operands.h"
 
 enum { MAX_TEXT = 4096, MAX_VALUES = 32 };
-#define BY_TYPE '\1'  // a conversion whose letter is chosen by the value's type
+#define BY_TYPE '\1'  // a conversion letter to be chosen by the value's type
 
 // ---- printf ----
 
-// Returns the length of the longest prefix of s, at most n, that has only
-// characters of `set`.
+// Returns the length of the longest prefix of s with only characters of `set`,
+// at most n.
 static size_t span(const char *s, const char *set, size_t n) {
   size_t k = strspn(s, set);
   return k < n ? k : n;
 }
 
-// Returns a pointer to the letter of a conversion, given the text after its %.
+// Returns a pointer to the letter of a conversion. s is the text after its %.
 // Skips flags, a width and a precision of at most three digits, and a length.
-// If anything else follows the %, points to a character that the caller
-// rejects.
+// If anything else follows the %, the result points to a character that the
+// caller rejects.
 static const char *conversion_letter(const char *s) {
   static const char digits[] = "0123456789";
   s += span(s, "-+ #0", 5);
@@ -34,12 +34,12 @@ static char own_letter(DType t) {
   return t == DT_BOOL ? 's' : dtype_is_float(t) ? 'g' : 'd';
 }
 
-// Writes the length modifier and letter for printing *v where the user's format
-// has letter c. Both must match the type of the value. Otherwise, C's printf is
-// undefined, and the simulator and the GPU might print different text. If c is
-// for floats, converts an integer to a float, as Lua does. If c is for
-// integers, a float prints as %g. A boolean prints as a word for %s, else as 0
-// or 1.
+// Writes the length modifier and the letter for *v, where the user's format has
+// letter c. Both must match the type of the value, because otherwise C's printf
+// is undefined, and the simulator and the GPU might print different text. If c
+// is for floats, an integer is converted to a float, as in Lua. If c is for
+// integers, a float is printed by %g. A boolean is printed as a word by %s,
+// else as 0 or 1.
 static size_t put_letter(Ctx *cx, char c, Ref *v, char *out, size_t at) {
   Fn *fn = ir_fn(cx);
   DType t = ir_type(fn, *v);
@@ -72,8 +72,8 @@ static void check_letter(lua_State *L, const char *s, const char *e,
                (int)(e - s + (*e != 0)), s);
 }
 
-// Builds from s the C format that emitter and simulator use. The types of the
-// values determine the length modifiers.
+// Builds the C format for the emitter and the simulator from the user's format
+// s. The types of the values determine the length modifiers.
 static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
                    char *out) {
   size_t at = 0;
@@ -98,8 +98,8 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
   if (*s) face_error(L, ERR_LIMIT, "printf: the format exceeds 4000 bytes");
 }
 
-// printf(format, values...): prints scalars by C's conversions. A conversion
-// BY_TYPE gets the letter for the value's type.
+// printf(format, values...): prints scalars by C's conversions. The letter of a
+// conversion BY_TYPE is chosen by the value's type.
 static int l_printf(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.printf");
@@ -131,8 +131,8 @@ static void add_plain(lua_State *L, Layout l) {
   add_words(L, l.stride, tup_leaves(l.shape));
 }
 
-// Appends the traced numbers of the layouts and offsets that l is composed
-// with, in the order in which layout_print prints them.
+// Appends the traced numbers of the layouts and offsets with which l is
+// composed, in the order in which layout_print prints them.
 static void add_outer(lua_State *L, Layout l) {
   const Outer *f = l.outer;
   if (!f) return;
@@ -142,8 +142,8 @@ static void add_outer(lua_State *L, Layout l) {
   else add_words(L, &l.offset, 1);
 }
 
-// traced_numbers(layout or tensor) -> the value of each `?` in the argument's
-// text, in order
+// traced_numbers(layout or tensor) -> list of the values behind each `?` in the
+// text of the argument, in order
 static int l_traced_numbers(lua_State *L) {
   face_enter(L);
   Layout l;

@@ -78,8 +78,8 @@ static int l_entry(lua_State *L) {
   return 1;
 }
 
-// Pushes the initial bytes of a variable as a string, with zeros in place of
-// addresses of variables.
+// Pushes the initial contents of a variable as a string. Addresses of variables
+// are replaced by zeros.
 static void push_contents(lua_State *L, const PtxModule *m, const PtxVar *v) {
   luaL_Buffer text;
   size_t each = v->type.bits / 8u;
@@ -92,8 +92,8 @@ static void push_contents(lua_State *L, const PtxModule *m, const PtxVar *v) {
   luaL_pushresult(&text);
 }
 
-// Pushes {{byte, name, offset}}: the bytes of a variable that hold addresses of
-// other variables or functions, plus an offset.
+// Pushes {{byte, name, offset}}: where the contents of a variable have
+// addresses of other variables or functions, plus an offset.
 static void push_addresses(lua_State *L, const PtxModule *m, const PtxVar *v) {
   lua_Integer n = 0;
   lua_newtable(L);
@@ -142,11 +142,11 @@ static int l_variables(lua_State *L) {
   return 1;
 }
 
-// ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}. For each
-// opcode that the entry uses, count is the number of its uses, line is the
-// first line of the PTX that uses it, and place is that line's position in the
-// source of the PTX. why is the reason why the opcode cannot be translated, or
-// nil.
+// ptx_opcodes(module, entry) -> {opcode = {count, line, place, why}}: the
+// opcodes that the entry uses. `count` is the number of uses, and `line` is the
+// first line of the PTX with the opcode. `place` is the position of this line
+// in the source of the PTX. `why` is the reason why the opcode cannot be
+// translated, or nil.
 static int l_opcodes(lua_State *L) {
   Ctx *cx = face_enter(L);
   const PtxModule *m = check_module(L, 1);
@@ -176,7 +176,7 @@ static int l_opcodes(lua_State *L) {
   return 1;
 }
 
-// ptx_head(module) -> version of PTX, such as 80 for 8.0, and target
+// ptx_head(module) -> version of PTX (such as 80 for 8.0), target
 static int l_head(lua_State *L) {
   const PtxModule *m = check_module(L, 1);
   lua_pushinteger(L, m->version);
@@ -184,7 +184,7 @@ static int l_head(lua_State *L) {
   return 2;
 }
 
-// ptx_entries(module) -> names
+// ptx_entries(module) -> list of the names of the entries
 static int l_entries(lua_State *L) {
   const PtxModule *m = check_module(L, 1);
   lua_newtable(L);
@@ -198,8 +198,8 @@ static int l_entries(lua_State *L) {
 }
 
 // Reads one kernel argument from the list at idx: {offset, tensor, TMA atom or
-// bytes}, or {offset, value, kind, bits}. An empty kind stands for the type of
-// the value.
+// bytes}, or {offset, value, kind, bits}. An empty `kind` stands for the type
+// of the value.
 static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
   Fn *fn = ir_fn(cx);
   for (int k = 1; k <= 4; k++) lua_rawgeti(L, idx, k);
@@ -228,7 +228,7 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
               : bits == 64 ? DT_I64 : bits == 32 ? DT_I32
               : bits == 16 ? DT_U16 : bits == 8 ? DT_U8 : DT_NONE;
     bool traced = luaL_testudata(L, at + 1, MT_VALUE);
-    // A traced integer for an .f64 parameter holds the bits of the number.
+    // For an .f64 parameter, a traced integer is the bits of the number.
     if (traced && t == DT_F64 &&
         !dtype_is_float(ir_type(fn, face_check_value(cx, L, at + 1, DT_NONE))))
       t = DT_I64;
@@ -239,7 +239,7 @@ static PtxBound bound_of(Ctx *cx, lua_State *L, int idx) {
   return b;
 }
 
-// Returns the flags PTX_* whose names are true in the table at stack index t.
+// Returns the flags PTX_* that the table at stack index t sets to true.
 static unsigned translation_flags(lua_State *L, int t) {
   static const struct { const char *name; unsigned flag; } flags[] = {
     {"lines", PTX_LINES}, {"init_fenced", PTX_INIT_FENCED},
@@ -256,8 +256,8 @@ static unsigned translation_flags(lua_State *L, int t) {
 }
 
 // ptx_translate(module, entry, list of arguments, bytes of dynamic shared
-// memory, chunk name, flags): appends the entry's operations to the trace.
-// flags: `lines` (whether reports name lines of the PTX), and flags of
+// memory, chunk name, flags): appends the operations of the entry to the trace.
+// `flags` has `lines` (whether reports name lines of the PTX), and the flags of
 // translate.h and fn.h.
 static int l_translate(lua_State *L) {
   Ctx *cx = face_enter(L);

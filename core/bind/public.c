@@ -1,15 +1,15 @@
 // Public functions: reads their signatures, and finds the one that the user
-// called.  A public function has a signature, "size(layout, modes...)".
+// called. A public function has a signature, such as "size(layout, modes...)".
 // Optional parameters end in `?`. A parameter that ends in `...` takes all
-// remaining arguments. For a C function, the signature is the name in its
+// remaining arguments. The signature of a C function is the name in its
 // luaL_Reg row. The signature of a function of lua/cute
-// (lua/cute/lang/signature.lua) also has types: "wait(state: table, n?:
-// integer|value)"; "{limit unroll}" is a table of options with these keys;
-// "dtype|string" is an element type or its name. Registry["cute.names"] maps
-// each Lua function to its signature, with the name as users write it:
-// "gpu.open(...)". A C function stores its own signature, and the prefix
-// "cute." or "tensor:". A row without parentheses is a primitive for lua/cute,
-// without a public name.
+// (lua/cute/lang/signature.lua) also has types, as in "wait(state: table, n?:
+// integer|value)". There, "{limit unroll}" is a table of options with these
+// keys, and "dtype|string" is an element type or its name.
+// Registry["cute.names"] maps each Lua function to its signature, with the name
+// as users write it: "gpu.open(...)". A C function stores its own signature,
+// and the prefix "cute." or "tensor:". A row without parentheses has no public
+// name: it is a primitive for lua/cute.
 #include "bind/public.h"
 
 #include <limits.h>
@@ -55,7 +55,7 @@ bool public_has_colon(const char *sig) {
 
 // ---- the called function ----
 
-// Called first in each call of a public C function. Upvalue 2 is its Entry.
+// The entry point of each public C function. Upvalue 2 is its Entry.
 static int enter(lua_State *L) {
   const Entry *e = lua_touserdata(L, lua_upvalueindex(2));
   return e->enter(L, e);
@@ -90,7 +90,7 @@ bool public_pop(lua_State *L, const char **prefix,
 }
 
 // Reports whether the value on top is a table whose field `name` is the
-// function of p.
+// function that p describes.
 static bool holds_it(lua_State *L, Public *p, const char *name) {
   if (!lua_istable(L, -1)) return false;
   lua_pushstring(L, name);
@@ -101,8 +101,8 @@ static bool holds_it(lua_State *L, Public *p, const char *name) {
   return same;
 }
 
-// Finds the public function that the user's code called: the outermost one
-// among the calls made by the innermost user function.
+// Finds the public function that the innermost user function called. Ignores
+// public functions that this function calls in turn.
 bool public_find(lua_State *L, Public *p) {
   lua_Debug ar;
   const char *prefix, *sig;
@@ -139,7 +139,7 @@ bool public_find(lua_State *L, Public *p) {
   return true;
 }
 
-// Writes how to call the function: "cute.size(x, modes...)".
+// Writes how to call the function, such as "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size) {
   const char *s = strchr(p->sig, '(');
   Param q;
@@ -152,7 +152,7 @@ void public_usage(const Public *p, char *out, size_t size) {
   snprintf(out + at, size - at, ")");
 }
 
-// Returns the number of the argument of the public function p that is the value
+// Returns the number of the argument of public function p that equals the value
 // at idx, or 0.
 int public_argument(lua_State *L, const Public *p, int idx) {
   int step = *p->ar.what == 'C' ? 1 : -1, most = public_count(p->sig);

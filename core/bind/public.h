@@ -9,7 +9,7 @@
 #define PUBLIC_NAMES "cute.names"
 
 typedef struct Param {
-  const char *name, *type;  // type is NULL if the parameter has any type
+  const char *name, *type;  // `type` is NULL if every type is allowed
   size_t name_len, type_len;
   bool optional, rest;
 } Param;
@@ -23,18 +23,17 @@ int public_count(const char *sig);
 // Reports whether `sig` is the signature of a method, such as "tensor:fill(x)".
 bool public_has_colon(const char *sig);
 
-// Description of a public C function. The description is upvalue 2 of the
-// function's closure.
+// Description of a public C function, which is upvalue 2 of its closure.
 typedef struct Entry {
   const char *prefix;        // "cute."
   const char *sig;           // "size(x, modes...)"
-  // function that checks the arguments before the call
+  // the function to call first, which checks the arguments
   int (*enter)(lua_State *L, const struct Entry *e);
-  // The C function. If it is NULL, `rows` has n alternatives.
+  // the C function; NULL: the function is one of the n alternatives `rows`
   lua_CFunction f;
   const struct FnRow *rows;  // n alternatives
   int n;
-  // Maximum number of arguments, including a method's receiver.
+  // maximum number of arguments, including a method's receiver
   int most;
   int method;                // 1 for a method, which has a receiver; else 0
 } Entry;
@@ -48,7 +47,7 @@ typedef struct Public {
   int level;
   const char *prefix, *sig;
   char name[96];
-  // whether the signature is a method's, which does not list the receiver
+  // whether the signature is that of a method, which does not list the receiver
   bool own;
   bool method;      // whether it is called as x:f(...), so that argument 1 is x
   bool colon;       // whether it is called as cute:f(...), which is a mistake
@@ -57,26 +56,27 @@ typedef struct Public {
 // Pops a function and finds its prefix and signature. Returns false if it is
 // not public.
 bool public_pop(lua_State *L, const char **prefix, const char **sig);
-// Finds the public function that the user's code called: the outermost one
-// among the calls made by the innermost user function.
+// Finds the public function that the innermost user function called. Ignores
+// public functions that this function calls in turn.
 bool public_find(lua_State *L, Public *p);
-// Writes how to call the function: "cute.size(x, modes...)".
+// Writes how to call the function, such as "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size);
-// Returns the number of the argument of the public function p that is the value
+// Returns the number of the argument of public function p that equals the value
 // at idx, or 0.
 int public_argument(lua_State *L, const Public *p, int idx);
 
-// ---- arglib.c: setting functions into the table on top ----
+// ---- arglib.c: storing functions in the table on top ----
 
 typedef struct Setting {
   void *cx;
   const char *prefix;
-  Entry *next;  // next free Entry of an array, which the registry keeps alive
+  // next free element of an array of Entry, which the registry keeps alive
+  Entry *next;
 } Setting;
 
 Setting arglib_setting(lua_State *L, size_t n);
 void arglib_set(lua_State *L, Setting *s, Entry e);
-// Raises an error if the public C function of e, which is being called, has too
+// Raises an error if e's public C function, which is being called, received too
 // many arguments.
 void arglib_check_count(lua_State *L, const Entry *e);
 

@@ -1,31 +1,31 @@
-// Upvalues that the body of a traced loop or branch can reach, for
-// lua/cute/lang/region.lua: finds them, and reports which of them changed.
+// For lua/cute/lang/region.lua: finds the upvalues that the body of a traced
+// loop or branch can reach, and reports which of them changed.
 #include "bind/face.h"
 
 #include <string.h>
 
-// Stack indices in reach(): the argument `view`, and the tables in its fields
-// (see l_reach).
+// Stack indices in l_reach: the argument `view`, and the tables in its fields.
 enum { VIEW = 1, SEEN, FIXED, CHUNKS, HELPERS, LOCALS, PENDING, UPVALUES,
        BASE = UPVALUES };
 static const char *const tables[] = {
   NULL, NULL, "seen", "fixed", "chunks", "helpers", "locals", "pending",
   "upvalues"};
 
-// Positions of the four values that each upvalue has in the list `upvalues`
+// Positions of the four entries that each upvalue has in the list `upvalues`
 // (see l_reach).
 enum { FUNCTION = 1, NUMBER, INITIAL, NAME, ENTRY = NAME };
 
 typedef struct Reach {
-  lua_Integer pending, found;  // lengths of `pending` and `upvalues`
-  lua_Integer fields, most;    // number of searched fields, and its limit
-  lua_Debug frame;             // function whose locals are `locals`
+  lua_Integer pending, found;  // lengths of the lists `pending` and `upvalues`
+  // number of fields searched so far, and its limit
+  lua_Integer fields, most;
+  lua_Debug frame;             // the function whose locals are in `locals`
 } Reach;
 
-// The address of this variable is a value that no variable of a script holds.
+// The address of this variable serves as a value that no script variable has.
 static const char sentinel = 0;
 
-// Adds the value at idx to `seen`. Returns whether it was there before.
+// Adds the value at idx to the set `seen`. Returns whether it was there before.
 static bool was_seen(lua_State *L, int idx) {
   lua_pushvalue(L, idx);
   bool seen = lua_rawget(L, SEEN) != LUA_TNIL;
@@ -37,8 +37,8 @@ static bool was_seen(lua_State *L, int idx) {
   return false;
 }
 
-// Reports whether the search skips the table on top. It skips the tables in
-// `fixed`, which scripts do not change, but never the table of globals.
+// Reports whether the search skips the table on top: a table in `fixed`, which
+// scripts do not change. The table of globals is never skipped.
 static bool is_fixed(lua_State *L) {
   lua_pushvalue(L, -1);
   bool fixed = lua_rawget(L, FIXED) != LUA_TNIL;
@@ -50,8 +50,8 @@ static bool is_fixed(lua_State *L) {
   return fixed;
 }
 
-// Pops a function that the body may call, and queues it. For a function that
-// cute.func returned, queues the function that was passed to cute.func.
+// Pops a function that the body may call, and queues it. If it is a result of
+// cute.func, queues the function that was passed to cute.func instead.
 static void queue(lua_State *L, Reach *r) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, HELPERS) == LUA_TNIL) lua_pop(L, 1);
@@ -59,10 +59,9 @@ static void queue(lua_State *L, Reach *r) {
   lua_rawseti(L, PENDING, ++r->pending);
 }
 
-// Pops a value. If it is a function, queues the function. If it is a table,
-// queues the functions in this table and in the tables that it contains. The
-// tables that are being searched are on the stack, each with its number of
-// fields so far and its current key.
+// Pops a value and queues its functions: the value itself, or the functions in
+// a table and in the tables that it contains. The stack has the tables that are
+// being searched, each with its number of fields so far and its current key.
 static void see(lua_State *L, Reach *r) {
   int base = lua_gettop(L) - 1;
   for (;;) {
@@ -96,8 +95,8 @@ static void see(lua_State *L, Reach *r) {
 }
 
 // Reports whether upvalue n, called `name`, of the function on top is a local
-// in `locals`. To find out, sets the local to the sentinel for a moment and
-// reads the upvalue.
+// in `locals`. To find out, sets the local to the sentinel for a moment, and
+// tests whether the upvalue changes, too.
 static bool is_local(lua_State *L, Reach *r, int n, const char *name) {
   bool same = false;
   lua_pushstring(L, name);
@@ -115,8 +114,8 @@ static bool is_local(lua_State *L, Reach *r, int n, const char *name) {
   return same;
 }
 
-// Appends an upvalue to the list `upvalues`. The value of the upvalue is on top
-// of the stack, and its function below this value.
+// Appends an upvalue to the list `upvalues`. Its value is on top of the stack,
+// and below it is its function.
 static void add(lua_State *L, Reach *r, int n, const char *name) {
   lua_pushvalue(L, -2);
   lua_rawseti(L, UPVALUES, r->found + FUNCTION);
@@ -130,7 +129,7 @@ static void add(lua_State *L, Reach *r, int n, const char *name) {
 }
 
 // Pops a function and lists its upvalues. A function of lua/cute is searched
-// only if `chunks` has its file.
+// only if `chunks` contains its file.
 static void see_upvalues(lua_State *L, Reach *r) {
   lua_Debug ar;
   const char *name;
@@ -161,10 +160,10 @@ static void see_upvalues(lua_State *L, Reach *r) {
   lua_pop(L, 1);
 }
 
-// reach(view, level): finds the upvalues that the lists view.functions and
-// view.values can reach, through functions and tables. Adds four entries for
-// each upvalue to view.upvalues: a function, the number of the upvalue, its
-// value, its name; n is the number of entries. Other fields of view:
+// reach(view, level): finds the upvalues that can be reached, through functions
+// and tables, from the lists view.functions and view.values. Adds four entries
+// for each upvalue to view.upvalues: a function, the number of the upvalue, its
+// value, its name. The field n is the number of entries. Other fields of view:
 //   seen, pending = two empty tables for the search
 //   fixed = the set of tables that are not searched
 //   most = the number of fields of tables after which no table is searched
@@ -198,9 +197,9 @@ static int l_reach(lua_State *L) {
   return 0;
 }
 
-// changed(upvalues) -> a list of the indices in `upvalues` (the list that
-// l_reach makes) at which the entries of changed upvalues start. Returns
-// nothing if no value changed. Skips an entry whose NUMBER is not a number.
+// changed(upvalues) -> a list of indices in `upvalues` (the list that l_reach
+// makes), where the entries of changed upvalues begin. Returns nothing if no
+// value changed. Skips an entry whose NUMBER is not a number.
 static int l_changed(lua_State *L) {
   lua_settop(L, 1);
   lua_getfield(L, 1, "n");

@@ -1,17 +1,16 @@
-// Recording graphs of the simulator: launches and copies are appended to a list
-// instead of being executed.
+// Records graphs of the simulator: appends launches and copies to a list
+// instead of executing them.
 #include "bind/gpulib.h"
 #include "bind/tensorlib.h"
 
-// Key in the registry of the list of calls, while a graph is recorded. The
-// list's field `closed` lists the buffers that were closed during the
-// recording. Its field `spare` lists the closed buffers whose memory no open
-// buffer uses.
+// Key in the registry of the list of calls while a graph is recorded. Field
+// `closed` of the list has the buffers that were closed during the recording.
+// Field `spare` has those of them whose memory no open buffer uses.
 #define RECORDING "cute.recording"
 
-// record(list, f) calls f(), and appends the launches and copies that f makes
-// to the list instead of executing them. f cannot yield. record(nil) ends the
-// recording. Later calls are then executed.
+// record(list, f): calls f(), and appends the launches and copies of f to the
+// list instead of executing them. f cannot yield. record(nil) ends the
+// recording, so that later calls are executed.
 static int l_record(lua_State *L) {
   lua_settop(L, 2);
   lua_pushvalue(L, 1);
@@ -45,8 +44,8 @@ static bool record(lua_State *L, int first) {
   return true;
 }
 
-// Calls f with each buffer in the value on top: a buffer, a tensor, or a list
-// of such values. During each call of f, the buffer is on top of the stack.
+// Calls f with each buffer in the value on top, which is a buffer, a tensor, or
+// a list of such values. During the call, the buffer is on top of the stack.
 static void each_buffer(lua_State *L, void (*f)(lua_State *L, size_t *),
                         size_t *arg) {
   luaL_checkstack(L, LUA_MINSTACK, "arguments of a call");
@@ -67,8 +66,8 @@ static void check_open(lua_State *L, size_t *unused) {
   buflib_check(L, -1);
 }
 
-// recorded(f, arguments...) -> whether the call was recorded. If so, the caller
-// must not execute the call.
+// recorded(f, arguments...) -> whether the call f(arguments...) was recorded.
+// If so, the caller must not execute it.
 static int l_recorded(lua_State *L) {
   for (int i = 2; recordlib_recording(L) && i <= lua_gettop(L); i++)
     lua_pushvalue(L, i), each_buffer(L, check_open, NULL), lua_pop(L, 1);
@@ -82,8 +81,8 @@ bool recordlib_recording(lua_State *L) {
   return is;
 }
 
-// Appends the value at idx to the list in field `field` of the recording on
-// top. Creates the list if it is absent.
+// Appends the value at idx to the list in field `field` of the table on top,
+// the recording. Creates the list if it is absent.
 static void append(lua_State *L, const char *field, int idx) {
   luaL_getsubtable(L, -1, field);
   lua_pushvalue(L, idx);
@@ -125,9 +124,9 @@ bool recordlib_reuse(lua_State *L, DType t, size_t count) {
   return false;
 }
 
-// replaying(list, is): handles the buffers that were closed while the list was
-// recorded. If `is` is true, opens these buffers, so that the recorded calls
-// can be executed. Otherwise closes them again.
+// replaying(list, is): if `is` is true, reopens the buffers that were closed
+// while the list was recorded, so that the recorded calls can be executed.
+// Otherwise closes them again.
 static int l_replaying(lua_State *L) {
   if (lua_getfield(L, 1, "closed") != LUA_TTABLE) return 0;
   for (lua_Integer i = (lua_Integer)lua_rawlen(L, -1); i > 0; i--) {
@@ -138,9 +137,9 @@ static int l_replaying(lua_State *L) {
   return 0;
 }
 
-// Adds the bytes of the memory that the buffer on top uses, and adds the owner
-// of that memory to the table at stack index 2. Does nothing if the table has
-// the owner already.
+// Adds the size of the memory that the buffer on top uses to *bytes, and the
+// owner of this memory to the table at stack index 2. Does nothing if the table
+// already has the owner.
 static void add_bytes(lua_State *L, size_t *bytes) {
   buflib_push_owner(L, -1);
   lua_pushvalue(L, -1);
@@ -151,7 +150,8 @@ static void add_bytes(lua_State *L, size_t *bytes) {
   lua_rawset(L, 2);
 }
 
-// recorded_bytes(list) -> the bytes of all memory that the recorded calls use
+// recorded_bytes(list) -> number of bytes of all memory that the recorded calls
+// use
 static int l_bytes(lua_State *L) {
   size_t bytes = 0;
   lua_settop(L, 1);

@@ -1,5 +1,6 @@
-// Lua bindings of requests: accesses of a warp to shared memory that a run of
-// the simulator recorded. Computes their cost with other layouts.
+// Lua bindings of requests. A request is an access of a warp to shared memory
+// that a run of the simulator recorded. Computes the cost of requests for other
+// layouts.
 #include <string.h>
 
 #include "bind/laylib.h"
@@ -44,8 +45,8 @@ static int requests_lost(lua_State *L) {
 // ---- one request ----
 
 // requests:add {kind=, width=, line=, lanes = {byte address in the object, or
-// false for an inactive lane; ...}} adds a warp's access to the first memory
-// object. The source bytes of cp.async.cg cannot be given and are assumed to be
+// false for an inactive lane; ...}}: adds an access of a warp to the first
+// memory object. The source bytes of a cp.async.cg are assumed to be
 // contiguous.
 static int requests_add(lua_State *L) {
   SimRequests *all = check_requests(L);
@@ -68,7 +69,8 @@ static int requests_add(lua_State *L) {
   return 0;
 }
 
-// Pushes a list of the active lanes of a request: {lane=, at=, group=, pass=}.
+// Pushes a list of the active lanes of a request: {lane=, at=, group=, pass=},
+// where `pass` is the cycle in which shared memory serves the lane.
 static void push_lanes(lua_State *L, const SimRequest *r) {
   SimTurns turns;
   record_passes(r, r->addr, &turns);
@@ -87,8 +89,9 @@ static void push_lanes(lua_State *L, const SimRequest *r) {
 
 // requests:get(i) -> {kind=, width=, line=, mem=, base=, count=, wavefronts=,
 // least=, block=, warp=, lanes = {{lane=, at = byte of the object, group=,
-// pass=}}}: request i. wavefronts is the number of its passes, and least is the
-// minimum for its lanes. line, mem, group and pass are numbers from 1 on.
+// pass=}}}: request i. `wavefronts` is the number of cycles (passes) in which
+// shared memory serves the request, and `least` is the minimum for these lanes.
+// line, mem, group and pass are numbers from 1 on.
 static int requests_get(lua_State *L) {
   const SimRequests *all = check_requests(L);
   lua_Integer i = face_checkint(L, 2);
@@ -116,8 +119,8 @@ static int requests_get(lua_State *L) {
 }
 
 // requests:worst(lines) -> list with an entry for each line: the number of the
-// request that exceeds its minimum number of passes most, or false if no
-// request of the line exceeds it
+// request with the most passes beyond its minimum, or false if no request of
+// the line exceeds its minimum
 static int requests_worst(lua_State *L) {
   const SimRequests *all = check_requests(L);
   lua_Integer lines = face_checkint(L, 2);
@@ -140,16 +143,16 @@ static int requests_worst(lua_State *L) {
 
 // ---- cost with other layouts ----
 
-// A change of an object's layout to a plain layout. The element at position e
-// of the old layout moves to position to[e], which has the same coordinate in
-// the new layout. to[e] = -1: no coordinate has position e.
+// A change of an object's layout to a plain layout. to[e] is the position, in
+// the new layout, of the coordinate that has position e in the old layout.
+// to[e] is -1 if no coordinate has position e.
 typedef struct Move {
   int64_t count;
   int bits;            // bits per element
   int32_t *to;
 } Move;
 
-// Stores the offsets of a plain static layout in *out, in the order of its
+// Sets *out to the offsets of a plain static layout, in the order of its
 // coordinates. Returns their number.
 static int64_t offsets(Ctx *cx, lua_State *L, Layout l, int32_t **out) {
   if (!layout_static(l))
@@ -204,8 +207,8 @@ static Move move_of(Ctx *cx, lua_State *L, Layout was, Layout plain, int bits) {
   return m;
 }
 
-// Computes in *addr the address of lane l's bytes in request r, after a move
-// and a swizzle. Returns false if the bytes would not be contiguous and
+// Computes the new address of lane l's bytes in request r, after a move and a
+// swizzle, in *addr. Returns false if the bytes would not be contiguous and
 // aligned, or if they are not elements of the old layout.
 static bool moved(const Move *m, Swizzle sw, const SimRequest *r, int l,
                   uint32_t *addr) {
@@ -231,8 +234,8 @@ static bool cost(const Move *m, Swizzle sw, const SimRequest *r,
   return true;
 }
 
-// Reads arguments 2 to 5 as a move: the object's number, its layout, a plain
-// layout, and the bits per element.
+// Reads arguments 2 to 5, which describe a move: the object's number, its
+// layout, a plain layout, and the bits per element.
 static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
   *mem = (int32_t)face_checkint(L, 2) - 1;
   Layout was = face_check_layout(L, 3), plain = face_check_layout(L, 4);
@@ -240,10 +243,9 @@ static Move check_move(Ctx *cx, lua_State *L, int32_t *mem) {
 }
 
 // requests:search(mem, was, plain, bits, {b, m, s, b, m, s ...}) -> list with
-// an entry for each swizzle (b, m, s). The entry is the number of passes of all
-// requests to object mem, if the object had the plain layout under the swizzle
-// instead of the layout `was`. The entry is false if the change would require
-// other requests.
+// an entry for each swizzle (b, m, s): the number of passes of all requests to
+// object mem, if its layout were `plain` under the swizzle instead of `was`.
+// The entry is false if this layout would require other requests.
 static int requests_search(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);
@@ -283,9 +285,8 @@ static void add_to(lua_State *L, int t, int32_t line, lua_Integer n) {
 }
 
 // requests:cost(mem, was, plain, bits, swizzle or nil) -> {passes by line},
-// {passes beyond the minimum by line}: the costs of all requests to object mem,
-// if the object had the plain layout under the swizzle instead of the layout
-// `was`
+// {passes beyond the minimum by line}: the cost of all requests to object mem,
+// if its layout were `plain` under the swizzle instead of `was`
 static int requests_cost(lua_State *L) {
   Ctx *cx = face_enter(L);
   const SimRequests *all = check_requests(L);

@@ -1,5 +1,5 @@
-// Interface between simlib.c and requestlib.c: the userdata of recorded
-// requests.
+// Interface between simlib.c and requestlib.c: the userdata with recorded
+// requests, which are accesses of warps to shared memory.
 #ifndef CUTE_REQUESTS_H
 #define CUTE_REQUESTS_H
 

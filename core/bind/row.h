@@ -38,9 +38,9 @@
 #include "bind/face.h"
 
 // S(name, type of the result, field of Slot for the result, types of the
-// parameters, arguments): a type of C functions. The name consists of letters
-// for the result and the arguments (in_c in dispatch.c). `_` before the
-// arguments' letters: the function has no parameter for the context.
+// parameters, arguments): a type of C functions. The name has letters for the
+// result and for the arguments (in_c in dispatch.c). If `_` precedes the
+// letters of the arguments, the function has no parameter for the context.
 #define SHAPES(S) \
   S(L_L, Layout, l, (Ctx *, Layout), (cx, a[0].l)) \
   S(L_LL, Layout, l, (Ctx *, Layout, Layout), (cx, a[0].l, a[1].l)) \
@@ -115,7 +115,7 @@ typedef struct FnRow {
   const char *sig;    // name and parameters, or the value OR (see above)
   const char *types;
   Shape shape;
-  AnyFn *f;           // function; cast to the type of `shape` before a call
+  AnyFn *f;           // the function, cast to the type of `shape` for a call
   int number;
 } FnRow;
 #define OR "|"
@@ -128,13 +128,13 @@ typedef struct FnRow {
            SHAPES(SHAPE_CASE)), (AnyFn *)(f), number
 #define FN(f) NUMBERED(f, 0)
 
-// Kinds of arguments, as bits, by which alternatives are chosen.
+// Kinds of arguments, as bits. They select one of several alternatives.
 enum {
   KIND_NONE = 1, KIND_NIL = 2, KIND_NUMBER = 4, KIND_TABLE = 8,
   KIND_LAYOUT = 16, KIND_TENSOR = 32, KIND_SWIZZLE = 64, KIND_ANY = 128,
   KIND_BASIS = 256, KIND_VALUE = 512, KIND_VECTOR = 1024, KIND_TILED = 2048,
   KIND_OTHER = 4096,
-  // a letter of a signature that takes all remaining arguments
+  // for a letter that takes all remaining arguments
   KIND_REST = 8192,
   KIND_ABSENT = KIND_NONE | KIND_NIL,
   KIND_CONSTANT = KIND_SWIZZLE | KIND_ANY | KIND_BASIS,

@@ -1,4 +1,4 @@
-// Formats values for messages: as users write them, and shortened.
+// Formats values for messages, as users write them, and shortened.
 #include "bind/face.h"
 
 #include <stdio.h>
@@ -28,10 +28,10 @@ static void puts_(Shown *out, const char *s) { put(out, s, strlen(s)); }
 
 static void put_value(lua_State *L, int idx, Shown *out, int depth);
 
-// Appends a table as users write it: {8, {4, 2}}, {block = 32}.
+// Appends a table as users write it, such as {8, {4, 2}} or {block = 32}.
 static void put_table(lua_State *L, int idx, Shown *out, int depth) {
   lua_Integer n = (lua_Integer)lua_rawlen(L, idx);
-  const char *key = NULL;  // alphabetically first key that is a string
+  const char *key = NULL;  // the alphabetically first string key
   luaL_checkstack(L, 4, "table");
   puts_(out, "{");
   for (lua_Integer i = 1; i <= n && out->n < SHOWN; i++) {
@@ -70,7 +70,7 @@ static void put_object(lua_State *L, int idx, Shown *out) {
   const char *what = face_typename(L, idx);
   int top = lua_gettop(L);
   bool text = luaL_getmetafield(L, idx, "__tostring") != LUA_TNIL;
-  // The text of another library's userdata is only an address. Do not show it.
+  // Another library's userdata has only an address as text, which is not shown.
   if (text && lua_type(L, idx) == LUA_TUSERDATA)
     text = luaL_getmetafield(L, idx, "__name") == LUA_TSTRING &&
            strncmp(lua_tostring(L, -1), "cute.", 5) == 0;

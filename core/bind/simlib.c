@@ -20,15 +20,15 @@
 #include "explore/interleave.h"
 #include "watch/watch.h"
 
-// The owner of all memory that a run of the simulator allocates, so that an
-// error leaks nothing. The run has a separate context, because the function
-// `progress` may call other bindings, which empty the usual scratch arena.
+// Owns all memory that a run of the simulator allocates, so that an error leaks
+// nothing. The run has a separate context, because the function `progress` may
+// call other bindings, which empty the usual scratch arena.
 typedef struct SimBox {
   Ctx cx;
   SimResult *result;
   lua_State *L;
   int progress;       // stack index of the function `progress`, or 0
-  // whether `progress` raised an error, which is on top of the stack
+  // whether `progress` raised an error, which is then on top of the stack
   bool failed;
 } SimBox;
 
@@ -85,8 +85,8 @@ static void get_extents(lua_State *L, int t, const char *name, int32_t *out) {
   lua_pop(L, 1);
 }
 
-// A buffer with undefined elements. `bits` has one bit per byte, set if the
-// byte is defined. All arguments in the buffer share the bits.
+// A buffer with undefined elements. `bits` has one bit for each byte, which is
+// set if the byte is defined. All arguments in the buffer share these bits.
 typedef struct Track {
   HostBuf *buf;
   uint8_t *bits;
@@ -105,7 +105,7 @@ static uint8_t *track(SimBox *b, Track *all, size_t *n, HostBuf *buf) {
 
 // Key in the registry of a weak table {[buffer that owns memory] = uses}. The
 // low bits of `uses` state how the preceding launch used the memory. The bits
-// from SIM_FAR on state how launches before that launch used the memory
+// from SIM_FAR on state how launches before it used the memory
 // (LaunchArg.before).
 static const char FRONT = 0;
 
@@ -122,8 +122,7 @@ static uint8_t front_of(lua_State *L, int buf) {
 }
 
 // Copies the recorded uses of buffers by the preceding launch to the table on
-// top. Shifts them by SIM_FAR bits, so that they become uses by an earlier
-// launch.
+// top. There they become uses by an earlier launch (shifted by SIM_FAR bits).
 static void push_back(lua_State *L) {
   if (lua_rawgetp(L, LUA_REGISTRYINDEX, &FRONT) == LUA_TTABLE) {
     for (lua_pushnil(L); lua_next(L, -2);) {
@@ -137,11 +136,10 @@ static void push_back(lua_State *L) {
   lua_pop(L, 1);
 }
 
-// Records the launch of fn, with options at t, as the preceding launch. With
-// programmatic dependent launch, all blocks of fn may let the next launch start
-// before they wait for launches that precede fn. The preceding launches may
-// then still run during the next launch, so the record keeps their uses of
-// buffers.
+// Records the launch of fn, with the options at t, as the preceding launch.
+// With programmatic dependent launch, all blocks of fn may start the next
+// launch before they wait for the launches that precede fn. These may then
+// still run during the next launch, so the record keeps their uses of buffers.
 static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
   lua_createtable(L, 0, (int)fn->arg.n);
   lua_createtable(L, 0, 1);
@@ -191,8 +189,8 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
                "%zu",
                (long long)off, (long long)off + (long long)bytes, buf->bytes);
   uint8_t *bits = track(b, all, n, buf);
-  // If the tensor starts inside a byte of `bits`, the whole buffer is treated
-  // as defined.
+  // If the tensor begins inside a byte of `bits`, treat the whole buffer as
+  // defined.
   if (bits && off % 8)
     memset(bits, 0xff, buf->bytes / 8 + 1), bits = NULL;
   return (LaunchArg){.p = (char *)buf->p + off, .bytes = (size_t)bytes,
@@ -200,7 +198,7 @@ static LaunchArg pointer_arg(lua_State *L, SimBox *b, Track *all, size_t *n) {
                      .before = before};
 }
 
-// Pops a buffer, and describes its memory as a launch argument.
+// Pops a buffer, and returns its memory as a launch argument.
 static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
   HostBuf *buf = buflib_check(L, -1);
   LaunchArg a = {.p = buf->p, .bytes = buf->bytes,
@@ -210,8 +208,8 @@ static LaunchArg known_memory(lua_State *L, SimBox *b, Track *all, size_t *n) {
   return a;
 }
 
-// Returns the tensor map of the kernel argument on the stack top, whose memory
-// starts at p.
+// Returns the tensor map of the kernel argument on top of the stack. The memory
+// of the argument begins at p.
 static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getfield(L, -1, "tma");
   const TmaBox *t = tmalib_box(L, -1);
@@ -220,7 +218,7 @@ static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getiuservalue(L, -1, 1);
   Tensor x = face_check_tensor(L, -1);
   uint64_t at = (uint64_t)(uintptr_t)p, words[TENSORMAP_WORDS];
-  // Raises an error if the driver would reject the tensor map.
+  // This raises an error if the driver would reject the tensor map.
   tmalib_encode(&b->cx, &t->a, &x, at, words);
   TensorMap *m = NEW(&b->cx, TensorMap, 1);
   *m = tma_map(&b->cx, &t->a, &x, at);
@@ -228,8 +226,8 @@ static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   return m;
 }
 
-// Reads the list `args` of the options at t: {buffer, offset, bytes} for a
-// pointer, {dtype, value} for a scalar.
+// Reads the list `args` of the options at t. An entry is {buffer, offset,
+// bytes} for a pointer, or {dtype, value} for a scalar.
 static LaunchArg *get_args(lua_State *L, SimBox *b, const Fn *fn, int t,
                            Track *all, size_t *n) {
   LaunchArg *a = arena_zero(&b->cx, &b->cx.scratch,
@@ -265,9 +263,9 @@ static void settle(const Track *all, size_t n) {
       }
 }
 
-// ---- launches without effects (cutelua.program.memory) ----
+// ---- saving and restoring buffers (cutelua.program.memory) ----
 
-// A copy of the bytes of a buffer, which is uservalue 1.
+// A copy of the bytes of a buffer. Uservalue 1 is the buffer.
 typedef struct Kept {
   size_t bytes;
   bool defined;
@@ -285,7 +283,7 @@ static int l_keep(lua_State *L) {
   return 1;
 }
 
-// buffer_restore(kept): copies the bytes back to the buffer that they came from
+// buffer_restore(kept): copies the bytes back to their buffer
 static int l_restore(lua_State *L) {
   const Kept *k = lua_touserdata(L, 1);
   lua_getiuservalue(L, 1, 1);
@@ -295,7 +293,8 @@ static int l_restore(lua_State *L) {
   return 0;
 }
 
-// buffer_sum(buffer, sum) -> a hash of the integer `sum` and the buffer's bytes
+// buffer_sum(buffer, sum) -> a hash of the buffer's bytes, continued from the
+// integer `sum`
 static int l_sum(lua_State *L) {
   const HostBuf *b = buflib_check(L, 1);
   uint64_t h = (uint64_t)face_checkint(L, 2);
@@ -310,8 +309,8 @@ static int l_sum(lua_State *L) {
   return 1;
 }
 
-// buffer_signs(buffer, offset, bytes) -> two booleans: whether a float in these
-// bytes is below 0, and whether a float is above 0
+// buffer_signs(buffer, offset, bytes) -> two booleans: whether some float in
+// these bytes is below 0, and whether some float is above 0
 static int l_signs(lua_State *L) {
   const HostBuf *b = buflib_check(L, 1);
   bool below = false, above = false;
@@ -334,7 +333,7 @@ static int l_signs(lua_State *L) {
 }
 
 // sim_front([front]) -> the record of the preceding launch, or false if there
-// is none. If `front` is given, it first becomes the record.
+// is none. If `front` is given, it becomes the record first.
 static int l_front(lua_State *L) {
   lua_settop(L, 1);
   bool set = !lua_isnil(L, 1);
@@ -346,9 +345,9 @@ static int l_front(lua_State *L) {
 
 // ---- coordinates ----
 
-// Returns the coordinate of the element at offset idx in a plain layout. Only
-// the mode with the largest stride may exceed its extent. Returns NULL if no
-// coordinate has this offset.
+// Returns the coordinate with offset idx in a plain layout. Only its mode with
+// the largest stride may exceed the extent. Returns NULL if no coordinate has
+// this offset.
 static Tup coord_at(Ctx *cx, Layout l, int64_t idx) {
   size_t n = tup_leaves(l.shape);
   Dim *shape = NEW(cx, Dim, n), *coord = NEW(cx, Dim, n);
@@ -375,8 +374,8 @@ static Tup coord_at(Ctx *cx, Layout l, int64_t idx) {
   }
 }
 
-// Finds the coordinate of the element at offset idx in a composed layout, by
-// trying all of at most 2^16 coordinates.
+// Returns the coordinate with offset idx in a composed layout, or NULL. Tries
+// all coordinates, if there are at most 2^16.
 static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   int64_t n = dim_value(layout_size(cx, l));
   for (Dim i = {0}; i.w < n && n <= 1 << 16; i.w++)
@@ -385,22 +384,22 @@ static Tup coord_found(Ctx *cx, Layout l, int64_t idx) {
   return NULL;
 }
 
-// Returns the coordinate of the element at offset idx in a layout given as
-// text, or NULL if no coordinate has this offset.
+// Returns the text of the coordinate with offset idx in a layout, which is also
+// given as text. Returns NULL if no coordinate has this offset.
 static const char *coord_text(Ctx *cx, const char *text, int64_t idx) {
   if (!*text || strchr(text, '?') || strchr(text, '_') || idx < 0) return NULL;
   Layout l = layout_parse(cx, text, strlen(text));
   const Swizzle *sw = layout_swizzle(l);
-  // Applying a swizzle again undoes it.
+  // a second application of a swizzle reverses the first
   if (sw) idx = swizzle_bits(*sw, idx) - dim_value(l.offset);
   Tup c = l.outer && !sw ? coord_found(cx, l, idx)
           : idx >= 0     ? coord_at(cx, l, idx) : NULL;
   return c ? tup_text(cx, c) : NULL;
 }
 
-// Finds up to two coordinates of the element at offset idx in a plain layout,
-// by trying all of at most 2^18 coordinates. Returns their number. If `zeros`
-// is false, ignores coordinates other than 0 in modes of stride 0.
+// Finds up to two coordinates with offset idx in a plain layout, and returns
+// their number. Tries all coordinates, if there are at most 2^18. If `zeros` is
+// false, tries only coordinate 0 in modes of stride 0.
 static int coords_at(Ctx *cx, Layout l, int64_t idx, bool zeros,
                      Tup found[2]) {
   enum { MOST = 1 << 18 };
@@ -428,10 +427,10 @@ static int coords_at(Ctx *cx, Layout l, int64_t idx, bool zeros,
   return 0;
 }
 
-// Sets t.twins = {a, b}: texts of two coordinates of the element at offset idx,
-// if the layout maps several coordinates to it. Modes of stride 0 repeat
-// elements on purpose, as in tensors of scale factors: they are a mistake only
-// if one line made both accesses (one_line).
+// If the layout maps several coordinates to offset idx, sets t.twins = {a, b}:
+// the texts of two of them. Modes of stride 0 repeat elements on purpose, as in
+// tensors of scale factors. They are a mistake only if one line made both
+// accesses (one_line).
 static void set_twins(lua_State *L, Ctx *cx, const char *text, int64_t idx,
                       bool one_line) {
   Tup found[2];
@@ -487,9 +486,9 @@ static const char *mem_name(const Fn *fn, const Mem *m) {
   return s;
 }
 
-// Sets t.rounds = {[name] = number of phases} for arrays of mbarriers. Sets
-// t.ring to the name of the array that the fault is about. Arrays with equal
-// names have the number -1.
+// Sets t.rounds = {[name] = number of phases} for arrays of mbarriers. If
+// several arrays have one name, the number is -1. Sets t.ring to the name of
+// the array that the fault concerns.
 static void set_rounds(lua_State *L, const Fn *fn, const SimReport *r) {
   if (!r->nround) return;
   lua_createtable(L, 0, r->nround);
@@ -513,8 +512,8 @@ static bool multicasts(const Fn *fn) {
   return false;
 }
 
-// Pushes a memory object that a fault names: {space=, name=, ptx=, raw=}. raw:
-// whether it is global memory that no argument of the kernel points to.
+// Pushes the memory object of a fault as {space=, name=, ptx=, raw=}. `raw`
+// states whether it is global memory to which no kernel argument points.
 static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   lua_createtable(L, 0, 4);
   face_set_str(L, "space", ir_space_word(m->space));
@@ -523,8 +522,8 @@ static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_bool(L, "raw", m->arg == NO_ARG && m->space == SP_GMEM);
 }
 
-// Sets t.facts = {[name] = value}: the facts that the message of a fault
-// quotes.
+// Sets t.facts = {[name] = value}: the values that the message of a fault
+// contains.
 static void set_facts(lua_State *L, const Fn *fn, const SimReport *r) {
   lua_createtable(L, 0, r->nfact);
   for (int k = 0; k < r->nfact; k++) {
@@ -630,10 +629,10 @@ static void exchange(int32_t axis[3]) {
   axis[1] = x;
 }
 
-// Sets t.reach for an access outside of an object: the largest coordinates that
-// the line of the access computes. Also computes them for the launch with the
-// sizes x and y of the grid, or of the block, exchanged. cute.lang.simreport
-// describes the fields.
+// For an access outside of an object, sets t.reach: the largest coordinates
+// that the line of the access computes. Also computes them for other launches,
+// in which the sizes x and y of the grid, or of the block, are exchanged.
+// cute.lang.simreport describes the fields.
 static void set_reach(lua_State *L, Ctx *cx, const Fn *fn, const int32_t *grid,
                       const SimReport *r) {
   Reach reach, other;
@@ -655,7 +654,7 @@ static void set_reach(lua_State *L, Ctx *cx, const Fn *fn, const int32_t *grid,
   exchange(turned);
   if (reach_of(cx, fn, turned, r->mem, r->src, &other))
     set_most(L, "other_grid", &other);
-  Fn twin = *fn;  // the same kernel, launched with other blocks
+  Fn twin = *fn;  // the same kernel, launched with exchanged sizes of the block
   exchange(twin.block);
   if (reach_of(cx, &twin, grid, r->mem, r->src, &other))
     set_most(L, "other_block", &other);
@@ -684,8 +683,8 @@ static void push_line(lua_State *L, const Fn *fn, const SimLine *s) {
   face_set_int(L, "bytes", (int64_t)n->bytes);
 }
 
-// Pushes a schedule (the actor of each step) as a string of 64-bit words. The
-// option `turns` of sim_run accepts it.
+// Pushes a schedule (the actor of each step) as a string of 64-bit words, the
+// form of the option `turns` of sim_run.
 static void push_turns(lua_State *L, const uint64_t *turn, size_t n) {
   lua_pushlstring(L, n ? (const char *)turn : "", n * sizeof *turn);
 }
@@ -730,8 +729,8 @@ static void push_ranges(lua_State *L, const SimRanges *r) {
   lua_setfield(L, -2, "ranges");
 }
 
-// Pushes an element of the list `gaps` of a report: a part of an argument that
-// was never read or stored.
+// Pushes an entry of a report's list `gaps`: a part of an argument that was
+// never read or never stored.
 static void push_gap(lua_State *L, const Fn *fn, const SimGap *g) {
   const Mem *m = &fn->mem.p[g->mem];
   const char *name = ir_str(fn, m->name);
@@ -754,8 +753,8 @@ static void push_gap(lua_State *L, const Fn *fn, const SimGap *g) {
   lua_setfield(L, -2, "modes");
 }
 
-// Pushes an element of the list `unread` of a report: a shared tensor with
-// elements that were stored and never read.
+// Pushes an entry of a report's list `unread`: a shared tensor with elements
+// that were stored, but never read.
 static void push_unread(lua_State *L, const Fn *fn, const SimUnread *u) {
   const Mem *m = &fn->mem.p[u->mem];
   lua_createtable(L, 0, 8);
@@ -779,7 +778,8 @@ static void push_twins(lua_State *L, const Fn *fn, const SimTwins *t) {
   lua_setfield(L, -2, "twins");
 }
 
-// Sets field `scale` of a report if blocks have wrong scale factors.
+// Sets field `scale` of a report if blocks of elements have wrong scale
+// factors.
 static void push_scale(lua_State *L, const Fn *fn, const SimWrongScale *s) {
   static const char *const names[2][4] = {
     {"block", "block_at", "factor", "factor_at"},
@@ -809,8 +809,8 @@ static void push_coordinate(lua_State *L, const int64_t *at, int n) {
   }
 }
 
-// Sets field `wrong` of a report, if an output is not the sum or product that
-// the shapes suggest.
+// Sets field `wrong` of a report if the shapes suggest a sum or product for an
+// output, and the output differs from it.
 static void push_wrong(lua_State *L, const Fn *fn, const SimWrongSum *w) {
   if (!w->src) return;
   lua_createtable(L, 0, 14);
@@ -832,9 +832,9 @@ static void push_wrong(lua_State *L, const Fn *fn, const SimWrongSum *w) {
   lua_setfield(L, -2, "wrong");
 }
 
-// Sets field `name` of a report to the table of an operation, if there is one.
-// The name is "nonfinite" for the first operation that computed a NaN or
-// infinity, and "inexact" for the first operation whose result its type cannot
+// Sets field `name` of a report to a table that describes an operation, if
+// there is one. "nonfinite" is the first operation that computed a NaN or
+// infinity. "inexact" is the first operation whose result its type cannot
 // represent.
 static void push_operation(lua_State *L, const Fn *fn, const char *name,
                            const SimNonfinite *f) {
@@ -945,7 +945,7 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
 
 // ---- cost model ----
 
-// Rates of SimMachine that the option `machine` contains as fields.
+// Rates of SimMachine, each with the name of its field in the option `machine`.
 static const struct { const char *name; size_t at; } RATES[] = {
 #define RATE(name) {#name, offsetof(SimMachine, name)}
 #define FENCE(name, field) {"fence" name, offsetof(SimMachine, fence.field)}
@@ -1033,9 +1033,9 @@ static void push_timing(lua_State *L, const Fn *fn, const SimTiming *t) {
 // sim_run(fn, {grid=, block=, cluster=, args=, sm=, seed=, threads=, reports=,
 // budget=, progress=, pdl=, debug=, goal=, record=, decided=, turns=, unit=,
 // all=, tries=, edits=, strict=}) -> report. Runs a traced function on the CPU.
-// cluster is needed unless the trace fixed it. debuglib.c describes debug and
-// goal. With record, the report has the field `requests` (requestlib.c).
-// patchlib.c describes edits.
+// `cluster` is needed unless the trace fixed it. debuglib.c describes `debug`
+// and `goal`, and patchlib.c describes `edits`. With `record`, the report has
+// the field `requests` (requestlib.c).
 static int l_sim_run(lua_State *L) {
   face_outside(L);
   Ctx *cx = face_enter(L);
@@ -1119,7 +1119,7 @@ static int l_sim_run(lua_State *L) {
     push_timing(L, fn, &b->result->timing);
     lua_setfield(L, -2, "timing");
   }
-  box_free(b);  // frees megabytes that the garbage collector does not count
+  box_free(b);  // free megabytes that the garbage collector does not count
   return 1;
 }
 
@@ -1132,7 +1132,8 @@ static int l_layout_coord(lua_State *L) {
   return 1;
 }
 
-// Sets field report_kinds: the set of the kinds of the simulator's reports.
+// Sets field report_kinds of the table on top: the set of the kinds of the
+// simulator's reports.
 static void kinds_open(lua_State *L) {
   lua_createtable(L, 0, SIM_KIND_COUNT);
   for (int k = 0; k < SIM_KIND_COUNT; k++)

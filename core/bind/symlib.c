@@ -1,5 +1,5 @@
-// Placeholders among arguments: values that are constants of the trace, and
-// values that only the launch provides (symbolic integers and tensors).
+// Placeholders among the arguments of a kernel: constants of the trace, and
+// symbolic integers and tensors, which get their values only at the launch.
 #include "bind/argkey.h"
 
 #include <string.h>
@@ -9,8 +9,8 @@
 
 // ---- constants ----
 
-// constexpr(x): as an argument of a kernel, passes x unchanged as a constant of
-// the program. Inside a kernel, returns x.
+// constexpr(x): makes an argument x of a kernel a constant of the program,
+// which the kernel receives unchanged. Inside a kernel, returns x.
 static int l_constexpr(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_checkany(L, 1);
@@ -28,7 +28,7 @@ static int l_constexpr(lua_State *L) {
   return 1;
 }
 
-// Implements the field constexpr.value.
+// Implements c.value: returns the argument of constexpr(x).
 static int constexpr_index(lua_State *L) {
   face_check(L, 1, MT_CONSTEXPR, "constexpr");
   if (strcmp(face_checkstr(L, 2), "value") != 0)
@@ -47,7 +47,7 @@ static int constexpr_tostring(lua_State *L) {
 // ---- symbols ----
 
 // symbol(id, bits, divides) -> a symbolic integer, a multiple of `divides`.
-// Symbols with the same id stand for the same number.
+// Symbols with equal ids stand for the same number.
 static int l_symbol(lua_State *L) {
   face_enter(L);
   Symbol s = {.id = (uint32_t)face_checkint(L, 1),
@@ -98,7 +98,7 @@ static void read_marks(lua_State *L, TensorMarks *m, int n) {
   }
 }
 
-// Replaces dynamic extents and strides by `_`, so that nothing uses them as
+// Replaces dynamic extents and strides by `_`, so that they are not used as
 // numbers.
 static void hide_numbers(Tensor *t, const TensorMarks *m) {
   // Only this tensor refers to these words, so they can be changed.
@@ -112,9 +112,10 @@ static void hide_numbers(Tensor *t, const TensorMarks *m) {
 }
 
 // symbolic_tensor(dtype, shape, stride, marks) -> a tensor without memory.
-// `marks` has two lists for the extents and two for the strides. One list has
-// the divisibility of each dynamic extent or stride (0: static), and the other
-// has its symbol. `marks` also has the fields align and wide (64-bit strides).
+// `marks` has two lists for the extents and two for the strides. One of the two
+// has the divisibility of each dynamic extent or stride (0: static), and the
+// other one has its symbol. `marks` also has the fields align and wide (64-bit
+// strides).
 static int l_symbolic_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);

@@ -1,8 +1,8 @@
-// Records which tables the body of a loop or branch writes, the contents of
-// these tables before the body, and the coroutines that the body starts. The
-// count hook calls these functions at each instruction that writes or creates a
-// table, or calls a function, because some library functions write tables or
-// resume coroutines.
+// Records the tables to which the body of a loop or branch writes, with their
+// contents before the body, and the coroutines that the body starts. The count
+// hook calls these functions at each instruction that writes to a table,
+// creates one, or calls a function. Calls matter because some library functions
+// write to tables or resume coroutines.
 //
 // The record is a table that core.note sets. Its fields:
 //   [t] = a copy of table t, made before its first write; false: the body
@@ -14,11 +14,11 @@
 
 #include <lualib.h>
 
-// maximum length of a __newindex chain that is followed; Lua allows longer ones
+// maximum length of a __newindex chain; Lua allows longer ones
 #define MAX_CHAIN 100
 
-// Stores a copy of the table on top, which is about to be written, in the table
-// at index `writes`, unless `writes` already has a copy.
+// Called before a write to the table on top. Stores a copy of it in the table
+// at index `writes`, unless there already is one.
 static void note(lua_State *L, int writes) {
   lua_pushvalue(L, -1);
   if (lua_rawget(L, writes) != LUA_TNIL) {
@@ -45,8 +45,8 @@ void table_writes_note(lua_State *L, int writes) {
   lua_pop(L, 1);
 }
 
-// Pops a value. If the value is a table, records a write to this table and to
-// the tables that its __newindex chain reaches.
+// Pops a value. If it is a table, records a write to it, and to the tables that
+// its __newindex chain reaches.
 static void note_target(lua_State *L, int writes) {
   int top = lua_gettop(L) - 1;
   for (int i = 0; i < MAX_CHAIN && lua_istable(L, -1); i++) {
@@ -57,8 +57,8 @@ static void note_target(lua_State *L, int writes) {
 }
 
 // Pops a value that is about to be resumed. Raises an error if it is a
-// coroutine that started outside the body. Each trace of the body would advance
-// such a coroutine, because its state cannot be copied and restored.
+// coroutine that was started outside of the body. The state of a coroutine
+// cannot be copied and restored, so each trace of the body would advance it.
 static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_State *co = lua_tothread(L, -1);
   lua_pushvalue(L, -1);
@@ -78,9 +78,9 @@ static void note_resume(lua_State *L, lua_Debug *ar, int writes) {
   lua_rawset(L, writes);
 }
 
-// Records the metatable of the first argument of setmetatable, before the call,
-// unless the body created the table. `reg` is the register of the called
-// function.
+// Called before setmetatable. Records the previous metatable of its first
+// argument, unless the body created this table. `reg` is the register of the
+// called function.
 static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   int top = lua_gettop(L);
   bytecode_register(L, ar, reg + 1);
@@ -104,7 +104,7 @@ static void note_metatable(lua_State *L, lua_Debug *ar, int reg, int writes) {
   lua_settop(L, top);
 }
 
-// Records which tables the library function in register `reg` is about to
+// Records to which tables the library function in register `reg` is about to
 // write, and which coroutine it is about to resume.
 static void note_call(lua_State *L, const Writers *w, lua_Debug *ar, int reg,
                       int writes) {
@@ -139,7 +139,7 @@ bool table_writes_see(lua_State *L, const Writers *w, lua_Debug *ar, VmIns in,
   switch (in.op) {
     case VM_NEWTABLE: return true;
     case VM_CALL: case VM_TAILCALL: case VM_TFORCALL:
-    // starts a generic `for`, whose iterator the instruction calls
+    // The start of a generic `for`, which calls its iterator.
     case VM_TFORPREP:
       note_call(L, w, ar, in.a, writes);
       return false;
@@ -161,7 +161,7 @@ void table_writes_born(lua_State *L, lua_Debug *ar, int reg, int writes) {
   }
 }
 
-// Pushes the function or value `name` of a library, or nil.
+// Pushes field `name` of a library, or nil.
 static void push_member(lua_State *L, const char *lib, const char *name) {
   lua_getfield(L, LUA_REGISTRYINDEX, LUA_LOADED_TABLE);
   lua_getfield(L, -1, lib);
@@ -184,7 +184,7 @@ bool table_writes_reads(const Readers *r, lua_CFunction f) {
 }
 
 // Finds library functions whose result depends on whether an argument is nil,
-// or on a table's length.
+// or on the length of a table.
 static void find_readers(lua_State *L, Readers *r) {
   static const struct { const char *lib, *name; } readers[READERS] = {
     {LUA_GNAME, "type"}, {LUA_GNAME, "rawequal"}, {LUA_GNAME, "assert"},

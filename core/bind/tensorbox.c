@@ -94,8 +94,8 @@ void tensorlib_outside(lua_State *L) {
              "  it stands for memory that exists only while the kernel runs");
 }
 
-// Raises an error if the tensor belongs to a kernel that is not being traced,
-// or to a region of the kernel that has ended.
+// Raises an error if the tensor belongs to another kernel than the one being
+// traced, or to a region of this kernel that has ended.
 static void own_box(lua_State *L, const TensorBox *b) {
   if (b->serial == 0) return;
   Ctx *cx = face_state(L);
@@ -112,7 +112,8 @@ bool face_test_tensor(lua_State *L, int idx, Tensor *t) {
   own_box(L, b);
   *t = b->t;
   if (t->place && !tensor_usable(face_state(L), &t->place->at, b->born))
-    // Drop `place`, which refers to values of a loop or branch that has ended.
+    // Drop `place`, because it refers to values of a loop or branch that has
+    // ended.
     t->place = NULL;
   return true;
 }

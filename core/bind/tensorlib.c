@@ -1,5 +1,5 @@
-// Lua bindings of tensors: t(coord), which loads an element or slices t;
-// t[coord], which reads or writes an element; methods and constructors.
+// Lua bindings of tensors: t(coord) loads an element or slices t; t[coord]
+// reads or writes an element; methods and constructors.
 #include "bind/row.h"
 
 #include <string.h>
@@ -14,9 +14,10 @@
 
 // ---- elements ----
 
-// Computes the offset of t(i, j, ...), whose n coordinates start at stack index
-// `first`. Returns false unless the coordinates are integers inside modes that
-// are not nested. Creates no IntTuple, so that loops on the host are fast.
+// Computes the offset of t(i, j, ...) for n coordinates that begin at stack
+// index `first`. Returns false unless they are integers inside of modes that
+// are not nested. Does not create an IntTuple, so that loops on the host are
+// fast.
 static bool plain_offset(Ctx *cx, lua_State *L, const Tensor *t, int first,
                          int n, Dim *off) {
   if (t->mem || t->space == SP_COORD || t->l.outer || t->l.at ||
@@ -174,7 +175,7 @@ static int tensor_tostring(lua_State *L) {
 // ---- operators ----
 
 // operators(f): registers a function f(sign, a, b) of lua/cute, which applies
-// an operator to each element of whole tensors.
+// an operator to whole tensors, element by element.
 #define OPERATORS "cute.operators"  // key of f in the registry
 static int l_operators(lua_State *L) {
   face_checktype(L, 1, LUA_TFUNCTION);
@@ -183,9 +184,9 @@ static int l_operators(lua_State *L) {
   return 0;
 }
 
-// Reports whether the value at idx is a tensor in memory with which a host
-// program computes: neither an iterator (a tensor of shape 1) nor a coordinate
-// tensor.
+// Reports whether the value at idx is a tensor in memory whose elements a host
+// program can use in arithmetic. Iterators (tensors of shape 1) and coordinate
+// tensors are not.
 static bool is_whole(lua_State *L, int idx) {
   const TensorBox *b = tensorlib_box(L, idx);
   if (!b || b->t.mem || b->t.space == SP_COORD) return false;
@@ -193,8 +194,9 @@ static bool is_whole(lua_State *L, int idx) {
   return !(tup_is_leaf(shape) && dim_is(*shape, 1));
 }
 
-// Applies an operator to whole tensors and numbers at stack indices 1 and 2,
-// outside of a kernel. Returns false for other operands, and inside a kernel.
+// Applies an operator to the whole tensors and numbers at stack indices 1 and
+// 2, outside of a kernel. Returns false inside of a kernel, and for other
+// operands.
 static bool apply_whole(lua_State *L, Ctx *cx, const char *sign) {
   if (ir_fn(cx) || !(is_whole(L, 1) || is_whole(L, 2))) return false;
   for (int i = 1; i <= 2; i++)
@@ -213,8 +215,8 @@ static bool apply_whole(lua_State *L, Ctx *cx, const char *sign) {
   return true;
 }
 
-// iterator + n, n + iterator -> the iterator that is n elements further on;
-// tensor + tensor, tensor + number -> the sums of elements, outside of a kernel
+// iterator + n, n + iterator -> the iterator advanced by n elements. Outside of
+// a kernel, tensor + tensor and tensor + number add the elements.
 static int tensor_add(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (apply_whole(L, cx, "+")) return 1;
@@ -273,8 +275,8 @@ static int tensor_unary(lua_State *L, int k) {
              "vector, x:load()" : "");
 }
 
-// t < u and t <= u raise an error, because Lua would convert the result to one
-// boolean.
+// Raises the error for t < u and t <= u. They cannot compare element by
+// element, because Lua converts the result to one boolean.
 static int tensor_less(lua_State *L, int equal) {
   face_error(L, ERR_ARG, "operator '%s' does not apply to %s and %s\n  write "
              "cute.ops.elementwise(cute.%s, x, y) to compare each element",
@@ -310,8 +312,8 @@ static int tensor_lfill(lua_State *L) {
   return 1;
 }
 
-// Returns the next i and x for `for i, x in t:elements() do`, where i is the
-// 1-D coordinate of element x.
+// Iterates for `for i, x in t:elements() do`: returns the next i and x, where i
+// is the 1-D coordinate of element x.
 static int next_element(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -342,7 +344,7 @@ static void check_offsets(Ctx *cx, lua_State *L, Layout l) {
 static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   l = layout_linear(cx, l);
   check_offsets(cx, L, l);
-  // The range of a Lua function is unknown, so each access is checked later.
+  // The range of a Lua function is unknown, so each access is checked instead.
   if (layout_has_fn(l)) return l;
   Dim need = layout_cosize(cx, l), below = layout_below(cx, l);
   if (!dim_is(below, 0))
@@ -356,7 +358,7 @@ static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
   return l;
 }
 
-// Returns the coordinate tensor of layout l that starts at the coordinate in
+// Returns the coordinate tensor of layout l that begins at the coordinate in
 // argument 1, such as (1,2) o (4,4):(1@0,1@1), or 5 o 4:2.
 static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
   Tensor t = {.space = SP_COORD, .type = DT_I32, .l = l, .align = 1,
@@ -371,8 +373,8 @@ static Tensor counting(Ctx *cx, lua_State *L, Layout l) {
 }
 
 // make_tensor(iterator or buffer, layout or shape) -> a tensor.
-// make_tensor(coordinate, layout or shape) -> a coordinate tensor that starts
-// at this coordinate
+// make_tensor(coordinate, layout or shape) -> a coordinate tensor that begins
+// at this coordinate.
 static int l_make_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = {.space = SP_HOST};
@@ -448,8 +450,8 @@ static int l_make_identity_tensor(lua_State *L) {
 
 // ---- tiling ----
 
-// local_partition(t, thread layout, index [, proj]) -> the elements of t for
-// thread `index`
+// local_partition(t, thread layout, index [, proj]) -> the elements of t that
+// belong to thread `index`
 static int l_local_partition(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -482,8 +484,8 @@ static int tensor_data_ptr(lua_State *L) {
   return 1;
 }
 
-// t:get_tensor(layout [, swizzle [, dtype]]) -> a tensor with that layout that
-// starts at t's first element
+// t:get_tensor(layout [, swizzle [, dtype]]) -> a tensor with this layout,
+// which begins at t's first element
 static int tensor_get_tensor(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 4);
@@ -547,8 +549,8 @@ static const FnRow rows[] = {
   {"recast(tensor, dtype)", "Xt>X", FN(tensor_recast)},
   LAST_ROW};
 
-// unswizzled(tensor) -> a tensor without the swizzle, which starts at the
-// tensor's address before its swizzle is applied
+// unswizzled(tensor) -> a tensor without the swizzle. It begins at the address
+// to which the swizzle is applied.
 static int l_unswizzled(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = tensor_unswizzled(cx, face_check_tensor(L, 1));

@@ -7,25 +7,26 @@
 
 #define MT_TMA "cute.tma_atom"
 
-// The userdata of a TMA copy atom. Uservalue 1: the host tensor to copy or,
-// inside a kernel, the tensor of the map (SP_TMAP).
+// The userdata of a TMA copy atom. Uservalue 1 is the host tensor to copy.
+// Inside a kernel, it is the tensor of the map (SP_TMAP).
 typedef struct TmaBox {
   TmaAtom a;
 } TmaBox;
 TmaBox *tmalib_box(lua_State *L, int idx);  // NULL: no TMA atom
-// Pushes the traced atom that replaces the argument b in a kernel. m is the
-// memory object of its tensor map.
+// Pushes the traced atom that replaces argument b in a kernel. m is the memory
+// object of its tensor map.
 void tmalib_push_traced(lua_State *L, const TmaBox *b, const Mem *m);
-// Encodes the tensor map of atom a for tensor t at an address. Raises an error
+// Encodes the tensor map of atom a for tensor t at `address`. Raises an error
 // (ERR_LAUNCH) if no map can describe t.
 void tmalib_encode(Ctx *cx, const TmaAtom *a, const Tensor *t,
                    uint64_t address, uint64_t words[TENSORMAP_WORDS]);
-// Reads the parameters of a tensor map from the table at 1, whose fields are
-// named as in TensorMap (base/tensormap.h). Pushes the encoded words as a list.
+// tmalib_parameters reads the parameters of a tensor map from the table at 1.
+// Its fields are named as in TensorMap (base/tensormap.h). tmalib_push_words
+// pushes encoded words as a list.
 void tmalib_parameters(lua_State *L, TensorMap *m);
 void tmalib_push_words(lua_State *L, const uint64_t *words);
-// Implements make_copy_atom(operation, dtype) for bulk copies: contiguous bytes
-// without a tensor map.
+// Implements make_copy_atom(operation, dtype) for bulk copies, which copy
+// contiguous bytes without a tensor map.
 int tmalib_bulk_atom(lua_State *L);
 // Implements copy(atom, src, dst, options) with a TMA or bulk copy atom.
 int tmalib_copy(lua_State *L);

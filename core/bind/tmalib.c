@@ -7,10 +7,10 @@
 #include "bind/tensorlib.h"
 #include "ir/operands.h"
 
-// ---- parameters as numbers of the driver ----
+// ---- parameters, with the driver's numbers ----
 
 // Reads at most n integers from the list in field k of the table at 1 to out.
-// Leaves out[i] unchanged if an entry is absent.
+// If an entry is absent, out[i] is unchanged.
 static void read_list(lua_State *L, const char *k, int64_t *out, int n) {
   lua_getfield(L, 1, k);
   for (int i = 0; i < n && lua_istable(L, -1); i++) {
@@ -51,8 +51,8 @@ void tmalib_push_words(lua_State *L, const uint64_t *words) {
 }
 
 // encode_tensor_map(parameters) -> a list of the 16 words of the encoded map.
-// The fields of `parameters` are named as in TensorMap (base/tensormap.h).
-// Raises an error that names a violated rule.
+// The fields of `parameters` are named as in TensorMap (base/tensormap.h). If
+// they violate a rule, raises an error that names it.
 static int l_encode_tensor_map(lua_State *L) {
   face_enter(L);
   face_checktype(L, 1, LUA_TTABLE);
@@ -75,8 +75,8 @@ static void push_list(lua_State *L, const char *k, const int64_t *v, int n) {
   lua_setfield(L, -2, k);
 }
 
-// decode_tensor_map(bytes) -> parameters, dtype | nil, message: the parameters
-// that encode_tensor_map encodes as these 128 bytes.
+// decode_tensor_map(bytes) -> parameters, dtype | nil, message.
+// encode_tensor_map encodes these parameters as the given 128 bytes.
 static int l_decode_tensor_map(lua_State *L) {
   face_enter(L);
   size_t size;
@@ -152,7 +152,7 @@ static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
     face_error(L, ERR_ARG, "%s: a TMA atom must be an argument of the kernel: "
                "pass it and the coordinate tensor at the launch", what);
   lua_getiuservalue(L, idx, 1);
-  // raises an error if the tensor belongs to another kernel
+  // This raises an error if the tensor belongs to another kernel.
   face_check_tensor(L, -1);
   lua_pop(L, 1);
   return &b->a;
@@ -207,8 +207,8 @@ static DType read_internal(lua_State *L, DType own) {
   return t;
 }
 
-// Checks the tensor map of atom a. Then pushes the atom with its tensor t,
-// which is at stack index 2.
+// Checks the tensor map of atom a, then pushes the atom. Its tensor t is at
+// stack index 2.
 static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   uint64_t words[TENSORMAP_WORDS];
   int64_t at = dim_value(t->off) * dtype_bits(t->type) / 8;
@@ -219,9 +219,9 @@ static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
   return 1;
 }
 
-// Raises an error if the hardware lacks the atom's reduction. For sums and bit
-// operations of i64, changes the map's type to u64, for which the hardware has
-// these reductions.
+// Raises an error if the hardware lacks the atom's reduction. The hardware has
+// sums and bit operations for u64, but not for i64. For these, changes the
+// map's type from i64 to u64.
 static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
   if (!(a->flags & BKF_REDUCES)) return;
   const char *kind = atomic_row((AtomicKind)(a->flags & BKF_ATOMIC))->name;
@@ -236,16 +236,16 @@ static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
 }
 
 // tma_atom{tensor =, internal =, store =, reduction =, multicast =, ctas =,
-// values =, tile =, rank =, type = (by default the elements'), box =, leaf =,
-// swizzle =, l2 =, fill =, im2col =, lower =, upper =, step =, channels =,
-// pixels =} -> a TMA atom. The fields are those of TmaAtom and TensorMap.
+// values =, tile =, rank =, type = (default: the type of the elements), box =,
+// leaf =, swizzle =, l2 =, fill =, im2col =, lower =, upper =, step =, channels
+// =, pixels =} -> a TMA atom. The fields are those of TmaAtom and TensorMap.
 static int l_tma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 1);
   lua_getfield(L, 1, "tensor");
   Tensor t = face_check_tensor(L, 2);
   TmaAtom a;
-  // Also clear padding, because atoms are compared as bytes.
+  // Clear the padding, too, because atoms are compared as bytes.
   memset(&a, 0, sizeof a);
   a.type = t.type;
   a.store = face_get_bool(L, 1, "store");
@@ -269,8 +269,8 @@ static int l_tma_atom(lua_State *L) {
   return push_of(L, cx, &a, &t);
 }
 
-// tma_rebind(atom, tensor) -> an atom for another tensor of the same layout and
-// type.
+// tma_rebind(atom, tensor) -> the atom for another tensor with the same layout
+// and type.
 static int l_tma_rebind(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TmaBox *b = tmalib_box(L, 1);
@@ -309,8 +309,8 @@ int tmalib_bulk_atom(lua_State *L) {
   return 1;
 }
 
-// tma_leaves(tensor) -> list of {extent, stride, whether the extent is 1 in
-// every launch}, with an entry for each mode of the tensor's flattened layout.
+// tma_leaves(tensor) -> list with an entry for each mode of the tensor's
+// flattened layout: {extent, stride, whether the extent is 1 in every launch}.
 static int l_tma_leaves(lua_State *L) {
   Ctx *cx = face_enter(L);
   Tensor t = face_check_tensor(L, 1);
@@ -329,9 +329,9 @@ static int l_tma_leaves(lua_State *L) {
   return 1;
 }
 
-// tma_coordinates(tensor, layout, zeros) -> the coordinate tensor with this
-// layout and the tensor's dynamic extents. The coordinate `zeros` is its first
-// element.
+// tma_coordinates(tensor, layout, zeros) -> a coordinate tensor with this
+// layout and the dynamic extents of `tensor`. Its first element is the
+// coordinate `zeros`.
 static int l_tma_coordinates(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TensorMarks *m = tensor_marks(L, 1);
@@ -350,7 +350,7 @@ static int l_tma_coordinates(lua_State *L) {
 // ---- queries ----
 
 // tma_words(atom, address) -> the words that the atom's tensor map would have
-// if its tensor started at this address.
+// if its tensor were at this address.
 static int l_tma_words(lua_State *L) {
   Ctx *cx = face_enter(L);
   const TmaBox *b = check_atom(L, 1);
@@ -362,8 +362,8 @@ static int l_tma_words(lua_State *L) {
   return 1;
 }
 
-// Stores the extents of a map's box in `box` and returns their number. For
-// im2col, these are channels and pixels.
+// Writes the extents of a map's box to `box`, and returns their number. The
+// extents of an im2col box are channels and pixels.
 static int box_of(const TensorMap *m, int64_t *box) {
   int n = m->im2col ? 2 : (int)m->rank;
   for (int i = 0; i < n; i++) box[i] = m->box[i];
@@ -425,7 +425,7 @@ static int atom_tostring(lua_State *L) {
 
 // ---- copies ----
 
-// Reads the mbarrier in field k of the options, the table at 4.
+// Reads the mbarrier in field k of the options, a table at stack index 4.
 static void read_barrier(Ctx *cx, lua_State *L, const char *k, TmaCall *o) {
   if (lua_getfield(L, 4, k) == LUA_TNIL) return;
   Tensor t = face_check_tensor(L, -1);
@@ -444,8 +444,8 @@ static Ref read_value(Ctx *cx, lua_State *L, const char *k, DType type) {
   return r;
 }
 
-// Reports whether a tensor has 16 contiguous elements, or is a pointer (one
-// element).
+// Reports whether a tensor consists of 16 contiguous elements, or is a pointer
+// (has one element).
 static bool is_run(Ctx *cx, const Tensor *t) {
   Layout l = layout_coalesce(cx, t->l);
   return dim_is(layout_size(cx, l), 1) ||
@@ -453,8 +453,8 @@ static bool is_run(Ctx *cx, const Tensor *t) {
           dim_is(l.stride[0], 1));
 }
 
-// Returns the memory object and offset of a tensor map in memory. The map is
-// the tensor at idx, which must have 16 elements of 64 bits.
+// Returns the memory object and the offset of a tensor map in memory. The
+// tensor at idx contains the map, and must have 16 elements of 64 bits.
 static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
   Tensor t = face_check_tensor(L, idx);
   bool memory = t.space == SP_GMEM || t.space == SP_SMEM;
@@ -474,8 +474,7 @@ static MapPlace check_map(Ctx *cx, lua_State *L, int idx) {
 #define RUN_OPTIONS "mbar_ptr mcast_mask cta_rank cache_policy"
 
 // If the value at idx is a list {coordinates, rows}, replaces it by the
-// coordinates, stores the rows in *rows and returns them. Otherwise returns
-// NULL.
+// coordinates, and returns the rows (in *rows). Otherwise returns NULL.
 static const Tensor *take_rows(lua_State *L, int idx, Tensor *rows) {
   if (!lua_istable(L, idx)) return NULL;
   lua_geti(L, idx, 2);
@@ -517,11 +516,11 @@ int tmalib_copy(lua_State *L) {
 
 // ---- tensor maps in memory ----
 
-// tma_map(operation, address[, atom or address[, tensor]]) operates on the
-// tensor map at an address in memory. "copy" stores the atom's map at the
+// tma_map(operation, address[, atom or address[, tensor]]): an operation on the
+// tensor map at an address in memory. "copy" writes the atom's map to the
 // address. "update" changes the map for the tensor. "acquire" acquires the map.
-// "publish" copies a map to the address from the second address, which is in
-// shared memory.
+// "publish" copies a map to the address from a second address, in shared
+// memory.
 static int l_tma_map(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "a tensor map");
@@ -555,8 +554,8 @@ static int l_tma_map(lua_State *L) {
 }
 
 // tma_prefetch(atom[, coordinates]): prefetches the box at the coordinates into
-// L2 or, without coordinates, the tensor map. The coordinates of an atom for
-// rows are a list {coordinates, rows}.
+// L2. Without coordinates, prefetches the tensor map. For an atom that gathers
+// rows, `coordinates` is a list {coordinates, rows}.
 static int l_tma_prefetch(lua_State *L) {
   Ctx *cx = face_enter(L);
   face_tracing(cx, L, "prefetch");

@@ -53,7 +53,7 @@ static int emit_gc(lua_State *L) {
 
 // fn:emit(sm) -> text, lines, name, options: CUDA C for the traced function.
 // lines[i] is the script's {file, line} for line i of the text. name is the
-// function's name in the text. options: options for the compiler.
+// function's name in the text. options are options of the compiler.
 static int fn_emit(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -81,8 +81,8 @@ static int fn_emit(lua_State *L) {
   return 4;
 }
 
-// fn:check_smem(sm): raises an error, with a table of the shared objects, if
-// they need more than the maximum of architecture sm.
+// fn:check_smem(sm): raises an error if the shared objects need more memory
+// than architecture sm has. The message contains a table of the objects.
 static int fn_check_smem(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_check_fn(L, 1);
@@ -107,7 +107,7 @@ static void push_mem(lua_State *L, const Fn *fn, const Mem *m) {
   face_set_bool(L, "undefined_ok", m->undefined_ok);
 }
 
-// Reports whether a kernel reads an argument and has no effect.
+// Reports whether a kernel reads an argument, but has no effect.
 static bool has_no_effect(const Fn *fn) {
   bool reads = false;
   for (size_t i = 0; i < fn->arg.n; i++)
@@ -185,8 +185,8 @@ static int fn_info(lua_State *L) {
   return 1;
 }
 
-// fn:lines() -> {{file, line}...}: source lines of the function's instructions,
-// in order
+// fn:lines() -> {{file, line}...}: the source lines of the function's
+// instructions, in their order
 static int fn_lines(lua_State *L) {
   const Fn *fn = face_check_fn(L, 1);
   lua_createtable(L, (int)fn->src.n, 0);
@@ -206,8 +206,8 @@ static int fn_lines(lua_State *L) {
 }
 
 // Returns the asynchronous unit that accesses shared object number `mem`:
-// "wgmma" if MMAs do, else "tma", else "bulk". Returns NULL if only threads
-// access the object.
+// "wgmma" if MMAs read it, else "tma", else "bulk". Returns NULL if only
+// threads access it.
 static const char *agent_of(const Fn *fn, size_t mem) {
   const char *who = NULL;
   Operand o;
@@ -228,7 +228,7 @@ static const char *agent_of(const Fn *fn, size_t mem) {
 }
 
 // fn:shared() -> a list of the shared objects of fn. An entry has the fields of
-// info().mems, and these:
+// an entry of info().mems, and these:
 //   index, from 1 on; file; line; bytes
 //   view: the layout by which the kernel accesses the object
 //   views: whether the kernel also uses other swizzles
@@ -254,9 +254,9 @@ static int fn_shared(lua_State *L) {
   return 1;
 }
 
-// Records that source line src needs feature n: appends the feature to the list
-// at 2, and sets it in the table at 3. If the table already has the feature,
-// increments its count.
+// Records that source line src needs feature n. If the table at 3 has the
+// feature, increments its count. Otherwise appends the feature to the list at
+// 2, and adds it to the table.
 static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   if (lua_getfield(L, 3, n.name) == LUA_TTABLE) {
     face_set_int(L, "count", face_get_int(L, lua_gettop(L), "count", 0) + 1);
@@ -276,7 +276,7 @@ static void note_need(lua_State *L, const Fn *fn, Need n, uint32_t src) {
   lua_rawseti(L, 2, (lua_Integer)lua_rawlen(L, 2) + 1);
 }
 
-// fn:needs() -> the features that the function needs and some targets lack:
+// fn:needs() -> the features that the function needs, but some targets lack:
 // {{name=, least=, most= (sm versions; most = 0: no maximum), specific=,
 // count=, file=, line=}, ...}
 static int fn_needs(lua_State *L) {
@@ -304,8 +304,8 @@ static int fn_tostring(lua_State *L) {
 
 // ---- the trace ----
 
-// Reports whether a kernel returned traced values, from stack index `first` on.
-// No caller can use such values.
+// Reports whether the values that a kernel returned, from stack index `first`
+// on, contain traced values. No caller could use these.
 static bool returns(lua_State *L, int first) {
   for (int i = first; i <= lua_gettop(L); i++)
     if (trace_value(L, i) || veclib_test(L, i)) return true;
@@ -333,8 +333,8 @@ static int run_traced(lua_State *L) {
   return 0;
 }
 
-// Reads opts.overlap: for each kernel argument, the number of its overlap group
-// (argkey_overlaps).
+// Reads opts.overlap, which has the number of the overlap group
+// (argkey_overlaps) of each kernel argument.
 static void set_overlap(lua_State *L, Fn *fn, int opts) {
   bool any = lua_getfield(L, opts, "overlap") == LUA_TTABLE;
   for (size_t k = 0; any && k < fn->arg.n; k++) {
@@ -377,8 +377,8 @@ static void set_options(lua_State *L, Fn *fn, int opts) {
 
 // trace(name, func, opts, handler, args...) -> fn: traces func(args...). opts:
 // block = {x, y, z}, cluster = {x, y, z}, min_blocks, fmad, fastmath, overlap,
-// state (the table to store as TRACE_STATE). handler(message) returns the
-// message of an error before it is raised again.
+// state (the table to store as TRACE_STATE). If an error occurs,
+// handler(message) returns the message with which it is raised again.
 static int l_trace(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
@@ -425,15 +425,15 @@ static int l_trace(lua_State *L) {
   return 1;
 }
 
-// hook(on): switches the hook on or off. cutelua's own Lua code switches it off
-// while it runs.
+// hook(on): switches the hook on or off. cutelua's own Lua code runs with the
+// hook off.
 static int l_hook(lua_State *L) {
   if (ir_fn(face_ctx(L))) hooklib_on(L, lua_toboolean(L, 1));
   return 0;
 }
 
-// note(writes): records later writes to tables in the table `writes`. note(nil)
-// ends the recording.
+// note(writes): records writes to tables, from now on, in the table `writes`.
+// note(nil) ends the recording.
 static int l_note(lua_State *L) {
   lua_settop(L, 1);
   if (ir_fn(face_ctx(L))) hooklib_note(L);
@@ -453,8 +453,8 @@ static int l_tracing(lua_State *L) {
 #define MT_MARK "cute.mark"
 
 // mark() -> the current position of the trace. rollback(mark): removes all
-// operations since the mark and returns true. Returns false if the position no
-// longer exists.
+// operations after this position and returns true. If the position no longer
+// exists, returns false.
 static int l_mark(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.range");
@@ -472,7 +472,7 @@ static int l_rollback(lua_State *L) {
   return 1;
 }
 
-// digest(mark) -> integer: a hash of the operations since the mark
+// digest(mark) -> a hash, as an integer, of the operations since the mark
 static int l_digest(lua_State *L) {
   Ctx *cx = face_enter(L);
   const IrMark *m = face_check(L, 1, MT_MARK, "mark");
@@ -530,7 +530,7 @@ static int l_vset(lua_State *L) {
   return 0;
 }
 
-// open_for(lo, hi, step, unroll) -> counter: opens a loop whose counter starts
+// open_for(lo, hi, step, unroll) -> counter: opens a loop whose counter begins
 // at lo and stays below hi
 static int l_open_for(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -558,7 +558,8 @@ static int l_open_loop(lua_State *L) {
   return 0;
 }
 
-// open_once(): opens a region that runs once and that leave_if can leave
+// open_once(): opens a region that is executed once, and that leave_if can
+// leave
 static int l_open_once(lua_State *L) {
   Ctx *cx = face_enter(L);
   ir_open(cx, face_tracing(cx, L, "cute.func"), (Ins){.op = OP_ONCE});
@@ -573,8 +574,8 @@ static int l_break_unless(lua_State *L) {
   return 0;
 }
 
-// leave_if(condition, n): leaves the n innermost open regions if the condition
-// holds. If n is nil, leaves the kernel.
+// leave_if(condition, n): if the condition holds, leaves the n innermost open
+// regions or, if n is nil, the kernel.
 static int l_leave_if(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.break_if");
@@ -618,7 +619,8 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   v.l = (Layout *)NEW(cx, Dim, bytes / sizeof(Dim));
   layout_copy(v.l, l);
   for (const Layout *p = v.l; p; p = layout_next(p)) {
-    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;  // copied words
+    // the words are a copy, so they may be changed
+    Dim *shape = (Dim *)p->shape, *stride = (Dim *)p->stride;
     for (size_t i = 0, n = tup_words(shape); i < n; i++)
       if (dim_kind(shape[i]) == DIM_DYN) v.dyn[v.n++] = &shape[i];
     for (size_t i = 0, n = tup_leaves(shape); i < n; i++)
@@ -632,8 +634,8 @@ TraceLeaves trace_leaves(Ctx *cx, Layout l) {
   return v;
 }
 
-// Pushes a text that describes a tensor without its scalars, then a list of
-// these scalars: the offset, and the traced extents, strides and offsets in its
+// Pushes a text that describes a tensor without its scalars, then the list of
+// its scalars: the offset, and the traced extents, strides and offsets of its
 // layout.
 static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   TraceLeaves v = trace_leaves(cx, t->l);
@@ -655,7 +657,8 @@ static int push_tensor_parts(lua_State *L, Ctx *cx, const Tensor *t) {
   return 2;
 }
 
-// Returns entry *at, a scalar, of the list at stack index 2 and increments *at.
+// Returns the scalar at index *at of the list at stack index 2, and increments
+// *at.
 static Dim next_dim(Ctx *cx, lua_State *L, lua_Integer *at) {
   Dim d;
   lua_rawgeti(L, 2, (*at)++);
@@ -677,8 +680,8 @@ static int push_vector_parts(lua_State *L, Ctx *cx) {
 }
 
 // parts(x) -> signature, {scalars}: the scalars of x that a loop carries from
-// pass to pass. Values with the same signature differ only in their scalars.
-// nil: a loop cannot carry x.
+// iteration to iteration. Values with equal signatures differ only in their
+// scalars. Returns nil if a loop cannot carry x.
 static int l_parts(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_type(L, 1) == LUA_TNUMBER || lua_type(L, 1) == LUA_TBOOLEAN ||
@@ -720,8 +723,8 @@ static void rebuild_tensor(lua_State *L, Ctx *cx, lua_Integer *at) {
   face_push_tensor(L, &t, 0);
 }
 
-// rebuild(x, {scalars}, at) -> a value like x whose scalars are those in the
-// list from index `at` on, and the index after the last scalar used. x may come
+// rebuild(x, {scalars}, at) -> a value like x, but with the scalars from index
+// `at` on of the list, and the index after the last scalar used. x may come
 // from a region that has ended.
 static int l_rebuild(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -737,8 +740,8 @@ static int l_rebuild(lua_State *L) {
   return 2;
 }
 
-// same(a, b) -> whether a and b are the same value. If both are the same traced
-// value, a later use of either one is treated as a use of both.
+// same(a, b) -> whether a and b are the same value. If they are the same traced
+// value, a later use of one is treated as a use of both.
 static int l_same(lua_State *L) {
   if (lua_rawequal(L, 1, 2)) {
     lua_pushboolean(L, lua_type(L, 1) != LUA_TNUMBER ||
@@ -768,9 +771,8 @@ static int l_dtype_of(lua_State *L) {
 }
 
 // carried(boolean[, truth]) -> the traced boolean, marked as carried by a loop.
-// Such a boolean may stay unused without an error, even if the body sets it.
-// With truth = true, the traced boolean replaces a boolean of Lua, and testing
-// it in Lua is an error.
+// It may stay unused without an error, even if the body sets it. If truth is
+// true, it replaces a Lua boolean, and testing it in Lua is an error.
 static int l_carried(lua_State *L) {
   Value *v = face_checkudata(L, 1, MT_VALUE);
   v->lazy = true;
@@ -780,16 +782,16 @@ static int l_carried(lua_State *L) {
   return 1;
 }
 
-// truth(x) -> whether x is a Lua boolean, or a traced one that replaces a Lua
-// boolean in a loop or branch
+// truth(x) -> whether x is a Lua boolean, or a traced boolean that replaces a
+// Lua boolean in a loop or branch
 static int l_truth(lua_State *L) {
   const Value *v = trace_value(L, 1);
   lua_pushboolean(L, lua_isboolean(L, 1) || (v && v->truth));
   return 1;
 }
 
-// known(value) -> the constant integer or boolean of a traced value, or nil if
-// it is not constant. A constant value is then treated as used.
+// known(value) -> the integer or boolean that a traced value always has, or nil
+// if it is not constant. If it is constant, it is treated as used.
 static int l_known(lua_State *L) {
   Ctx *cx = face_ctx(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -802,8 +804,8 @@ static int l_known(lua_State *L) {
   return 1;
 }
 
-// cvt(scalar, dtype) -> traced value of this type. A plain number must fit the
-// type.
+// cvt(scalar, dtype) -> the scalar as a traced value of this type. A plain
+// number must fit the type.
 static int l_cvt(lua_State *L) {
   Ctx *cx = face_enter(L);
   DType t = face_check_dtype(L, 2);
@@ -826,8 +828,8 @@ static int l_sreg(lua_State *L) {
   return 1;
 }
 
-// effect(op, imm[, a[, b]]): traces an operation without a result. a and b are
-// the operation's operands, or nil if it has none.
+// effect(op, imm[, a[, b]]): traces an operation that has no result. a and b
+// are its operands, or nil.
 static int l_effect(lua_State *L) {
   static const struct { const char *name; Op op; uint16_t flags; } ops[] = {
     {"bar", OP_BAR, 0}, {"bar_arrive", OP_BARARRIVE, 0},
@@ -870,7 +872,8 @@ static int l_effect(lua_State *L) {
   return luaL_error(L, "no effect '%s'", name);
 }
 
-// fence(name): traces a fence, named as in FENCES: "cta", "async" ...
+// fence(name): traces the fence with this name in FENCES, such as "cta" or
+// "async".
 static int l_fence(lua_State *L) {
   Ctx *cx = face_enter(L);
   const char *name = face_checkstr(L, 1);
@@ -882,9 +885,8 @@ static int l_fence(lua_State *L) {
 }
 
 // undefined(text[, value]) -> a value whose use raises an error with this text.
-// This value replaces the given traced value, if any. If the given value was
-// computed in a region that has ended, a use raises the error about the region
-// instead.
+// It replaces the given traced value, if any. If that value was computed in a
+// region that has ended, a use raises the error about the region instead.
 static int l_undefined(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = ir_fn(cx);

@@ -30,7 +30,8 @@ static Layout whole(Ctx *cx, Layout l) {
   return l;
 }
 
-// get(t, modes...) -> an entry of a tuple whose leaves may be layouts
+// get(t, modes...) -> an entry of tuple t, selected by the modes. Leaves of t
+// may be layouts.
 static int l_get(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n, *m = laylib_modes(cx, L, 2, &n);
@@ -48,8 +49,8 @@ static int l_get(lua_State *L) {
   return push(L, t);
 }
 
-// Implements append(x, e[, rank]) and, if `front`, prepend. Adds e to x once
-// or, if a rank is given, until x has that rank.
+// Implements append(x, e[, rank]) and, if `front`, prepend. Adds e to x once.
+// If a rank is given, adds e until x has this rank.
 static int extend(lua_State *L, int front) {
   Ctx *cx = face_enter(L);
   LayoutOperand o;
@@ -193,8 +194,8 @@ static int l_is_int_tuple(lua_State *L) {
   return 1;
 }
 
-// Comparisons are derived from less-than. SWAP: the operands are swapped.
-// NEGATE: the result is negated.
+// All comparisons use less-than. SWAP: with swapped operands. NEGATE: with a
+// negated result.
 enum { SWAP = 4, NEGATE = 8, LESS = 0, LEQ = SWAP | NEGATE, GTR = SWAP,
        GEQ = NEGATE };
 
@@ -206,7 +207,8 @@ static Dim compare(Ctx *cx, int how, Tup a, Tup b) {
 
 // ---- coordinates and strides ----
 
-// is_major(mode, stride) -> whether the (first) stride of that mode is 1
+// is_major(mode, stride) -> whether the stride of that mode is 1; for a nested
+// mode, its first stride
 static int l_is_major(lua_State *L) {
   Ctx *cx = face_enter(L);
   int mode = laylib_mode(L, 1);

@@ -1,5 +1,5 @@
 // Traced scalars: their userdata, plain numbers as traced values, conversions.
-// Lua's numbers and booleans get the same methods. oplib.c has the operators.
+// Lua's numbers and booleans get the same methods. (oplib.c has the operators.)
 #include "bind/trace.h"
 
 #include <math.h>
@@ -59,8 +59,8 @@ void face_push_value(lua_State *L, Ref r) {
 }
 
 // Raises the error for a use of the undefined value v. If v replaces a traced
-// value that cannot be used here for another reason, raises the error about
-// that value.
+// value, and that value cannot be used here for another reason, raises the
+// error about it instead.
 static void use_undefined(Ctx *cx, const Value *v) {
   const Fn *fn = ir_fn(cx);
   if (v->r && v->r < fn->ins.n && ir_get(fn, v->r)->birth == v->birth)
@@ -94,14 +94,14 @@ bool face_test_value(Ctx *cx, lua_State *L, int idx, Ref *r) {
   return true;
 }
 
-// Reports whether type t can hold an integer. A u32 also accepts negative
-// numbers.
+// Reports whether type t can hold integer v. For u32, negative numbers of 32
+// bits are also accepted.
 static bool int_fits(DType t, lua_Integer v) {
   int64_t least = t == DT_U32 ? INT32_MIN : dtype_least(t);
   return v >= least && v <= dtype_most(t);
 }
 
-// Raises the error that a number does not fit in type t. If the other operand
+// Raises the error that number d does not fit in type t. If the other operand
 // is an argument of the kernel, the message names it.
 static _Noreturn void number_misfit(lua_State *L, double d, DType t) {
   const Fn *fn = ir_fn(face_ctx(L));
@@ -165,8 +165,9 @@ static Ref number_value(Ctx *cx, lua_State *L, int idx, DType t) {
   return ir_int(cx, ir_fn(cx), t, face_check_fits(L, idx, t));
 }
 
-// Returns value r, which selects between two plain numbers, with both numbers
-// converted to type t. idx is the stack index of the value's userdata.
+// Converts r, a value that selects between two plain numbers, to type t:
+// returns a value that selects between the converted numbers. idx is the stack
+// index of its userdata.
 static Ref choice_of(Ctx *cx, lua_State *L, int idx, Ref r, DType t) {
   lua_getiuservalue(L, idx, 1);
   lua_getiuservalue(L, idx, 2);
@@ -292,16 +293,16 @@ static int v_tostring(lua_State *L) {
   return 1;
 }
 
-// Raises the error for an index of an element that is not a table, as in
-// m[1][2] = x, where m[1] is a number.
+// Raises the error that an element was indexed like a table, as in m[1][2] = x,
+// where m[1] is a number.
 static _Noreturn void element_indexed(lua_State *L, const char *what) {
   face_error(L, ERR_ARG, "%s was indexed like a table, by %s\n  write "
              "t[{i, j}] for an element of a tensor, t(i, _) for a part", what,
              face_show(L, 2));
 }
 
-// Implements __index of traced values: the field dtype (or element_type), or a
-// method, from upvalue 2.
+// Implements __index of traced values: methods, from upvalue 2, and the field
+// dtype (or element_type).
 static int v_index(lua_State *L) {
   check_defined(L, 1);
   lua_pushvalue(L, 2);
@@ -339,8 +340,8 @@ static int v_newindex(lua_State *L) {
   element_indexed(L, "a traced value");
 }
 
-// Reports whether code of lua/cute reads the field. Code of lua/cute may test
-// for a field that is absent.
+// Reports whether code of lua/cute reads the field. This code may test for
+// absent fields.
 static bool ours(lua_State *L) {
   lua_Debug ar;
   if (!lua_getstack(L, 1, &ar)) return true;
@@ -348,13 +349,13 @@ static bool ours(lua_State *L) {
   return *ar.what == 'C' || face_own_source(ar.source);
 }
 
-// Implements __index of numbers and booleans for fields that are not methods:
-// raises an error, where plain Lua returns nil.
+// Implements __index of numbers and booleans for fields other than methods.
+// Raises an error, because a table of methods alone would return nil.
 static int basic_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
-  // Argument 1 is the table of methods. Put a number there, because the message
-  // of the error describes argument 1.
+  // Replace argument 1, the table of methods, by a number, because the message
+  // describes argument 1.
   lua_pushvalue(L, 1);
   lua_pushinteger(L, 0);
   lua_replace(L, 1);
@@ -369,7 +370,7 @@ static int basic_newindex(lua_State *L) {
              lua_tostring(L, 2));
 }
 
-// ---- facts: tables {lo=, hi=, div=}, as Fact ----
+// ---- facts: the table {lo=, hi=, div=} stands for a Fact ----
 
 static int push_fact(lua_State *L, Fact f) {
   lua_createtable(L, 0, 3);
@@ -391,8 +392,7 @@ static Fact check_fact(lua_State *L, int idx) {
   return (Fact){v[0], v[1], v[2]};
 }
 
-// fact(x) -> what is known about an integer, traced or not: its bounds and a
-// divisor.
+// fact(x) -> the known bounds and divisor of an integer, traced or not
 static int l_fact(lua_State *L) {
   Ctx *cx = face_enter(L);
   if (lua_isinteger(L, 1))
@@ -415,9 +415,8 @@ static int l_fact_within(lua_State *L) {
   return 1;
 }
 
-// assume(v, lo, hi, div[, narrow]) adds the facts that lo <= v <= hi and that
-// div divides v. claim(v, lo, hi, div) does the same, and makes the simulator
-// check the facts.
+// assume(v, lo, hi, div[, narrow]): records that lo <= v <= hi and that div
+// divides v. claim(v, lo, hi, div) also makes the simulator check this.
 static int l_claim(lua_State *L) {
   Ctx *cx = face_enter(L);
   Value *v = face_checkudata(L, 1, MT_VALUE);
@@ -428,8 +427,8 @@ static int l_claim(lua_State *L) {
   return 0;
 }
 
-// name_place(name, begins): marks the beginning or the end of a named range of
-// the kernel.
+// name_place(name, begins): marks the begin (if `begins`) or the end of a named
+// range of the kernel.
 static int l_name_place(lua_State *L) {
   Ctx *cx = face_enter(L);
   size_t n;
@@ -480,8 +479,8 @@ static const luaL_Reg events[] = {
   {NULL, NULL}};
 
 // Pops a value of a basic type, such as a number. Adds the methods in the table
-// at methods_at to the type's metatable, which is created if necessary. Keeps
-// existing entries.
+// at methods_at to the metatable of the type, which is created if necessary.
+// Existing entries are not changed.
 static void basic_type(lua_State *L, int methods_at) {
   if (!lua_getmetatable(L, -1)) lua_newtable(L);
   if (lua_getfield(L, -1, "__index") == LUA_TNIL) {

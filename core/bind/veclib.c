@@ -88,8 +88,8 @@ static Tup common_shape(Ctx *cx, Tup a, Tup b) {
   return t;
 }
 
-// Broadcasts r from shape `from` to `shape`: returns an element for each
-// coordinate of `shape`.
+// Broadcasts the elements r from shape `from` to `shape`. Returns one element
+// for each coordinate of `shape`.
 static const Ref *broadcast(Ctx *cx, const Ref *r, Tup from, Tup shape) {
   if (tup_eq(from, shape)) return r;
   Layout l = layout_broadcast(cx, from, shape);
@@ -115,8 +115,8 @@ void veclib_join(Ctx *cx, Elements *a, Elements *b) {
   reshape(cx, b, shape);
 }
 
-// Reports whether any of n arguments, from `first` on, is a vector or a traced
-// value.
+// Reports whether one of the n arguments from `first` on is a vector or a
+// traced value.
 bool veclib_any_traced(lua_State *L, int first, int n) {
   for (int i = first; i < first + n; i++)
     if (lua_isuserdata(L, i) && (luaL_testudata(L, i, MT_VECTOR) ||
@@ -125,8 +125,8 @@ bool veclib_any_traced(lua_State *L, int first, int n) {
   return false;
 }
 
-// Reads n operands from argument `first` on. If `exact`, a number must fit the
-// type of the traced scalars.
+// Reads n operands from argument `first` on. If `exact`, and the operands are
+// scalars, numbers must fit the type of the traced ones.
 static Elements operands(Ctx *cx, lua_State *L, int first, int n, bool exact) {
   Elements a = {.n = n, .count = 1};
   const Vector *v[MAX_OPERANDS];
@@ -241,7 +241,7 @@ static Op check_reduction(lua_State *L, int idx) {
              s ? s : face_typename(L, idx));
 }
 
-// Returns `shape`, in which modes that the profile reduces have the extent 1.
+// Returns `shape` with extent 1 in the modes that the profile reduces.
 static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
   if (tup_is_leaf(profile))
     return dim_kind(*profile) == DIM_ANY ? shape : tup_int(cx, 1);
@@ -254,9 +254,9 @@ static Tup kept_shape(Ctx *cx, Tup profile, Tup shape) {
   return tupb_done(cx, &b);
 }
 
-// v:reduce(op, init [, profile [, {keep = true}]]) -> a scalar or, with a
-// profile such as {_, 1}, a vector of the modes marked `_`. Starts with init
-// and combines the elements in their order.
+// v:reduce(op, init [, profile [, {keep = true}]]) -> a scalar. With a profile
+// such as {_, 1}, a vector with the modes marked `_`. Begins with init and
+// combines the elements in their order.
 static int vec_reduce(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
@@ -313,8 +313,8 @@ static int vec_reshape(lua_State *L) {
   return 1;
 }
 
-// broadcast(x...) -> the arguments, with vectors broadcast to one shape and
-// other values unchanged.
+// broadcast(x...) -> the arguments. Vectors are broadcast to one shape, other
+// values are unchanged.
 static int l_broadcast(lua_State *L) {
   Ctx *cx = face_enter(L);
   int n = lua_gettop(L);
@@ -334,8 +334,8 @@ static int l_broadcast(lua_State *L) {
   return n;
 }
 
-// Reads the element of v at a traced coordinate: copies v to a register
-// fragment, which can be indexed.
+// Reads the element of v at a coordinate known only on the device: copies v to
+// a register fragment, which can be indexed.
 static int traced_element(lua_State *L, Ctx *cx, const Vector *v, Layout l,
                           Tup c) {
   if (tup_has_any(c))
@@ -348,8 +348,8 @@ static int traced_element(lua_State *L, Ctx *cx, const Vector *v, Layout l,
   return 1;
 }
 
-// v[i], v(i, j) -> the element at a coordinate or, if the coordinate contains
-// `_`, a vector of those modes.
+// v[i], v(i, j) -> the element at a coordinate. If the coordinate contains `_`,
+// a vector with these modes.
 static int vec_call(lua_State *L) {
   Ctx *cx = face_enter(L);
   const Vector *v = veclib_check(L, 1);
@@ -458,8 +458,9 @@ static int l_full(lua_State *L) {
   return push_full(L, cx, t, shape, face_check_value(cx, L, 2, t));
 }
 
-// Pushes a vector with the shape of the vector or tensor at index ti. All
-// elements are equal: the value at index xi, or `number` if xi is 0.
+// Pushes a vector with the shape of argument 1, a vector or tensor. All
+// elements equal the value at index xi or, if xi is 0, `number`. ti is the
+// index of the type.
 static int full_like(lua_State *L, int xi, int number, int ti) {
   Ctx *cx = face_enter(L);
   Tensor t;

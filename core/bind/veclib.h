@@ -5,8 +5,7 @@
 #include "bind/tensorlib.h"
 
 // The userdata of a vector: an immutable list of n traced values of one type.
-// `shape` arranges these values in colexicographic order. The words of `shape`
-// follow r in memory.
+// `shape` arranges them in colexicographic order. Its words follow r in memory.
 typedef struct Vector {
   // values of Fn.serial and Fn.births when the vector was created
   uint32_t serial, born;
@@ -22,12 +21,12 @@ typedef struct Vector {
 // Pushes a vector of n values of the function being traced. Copies r and shape.
 Vector *veclib_push(lua_State *L, DType type, Tup shape, const Ref *r,
                     int64_t n);
-// Returns the vector at idx, or NULL if there is none. Raises an error if the
-// vector cannot be used at the current point of a trace.
+// Returns the vector at idx, or NULL if there is none. Raises an error if it
+// cannot be used at this point of a trace.
 Vector *veclib_test(lua_State *L, int idx);
 
-// An operand of an element-wise function. r has a value for each element of the
-// result; if r is NULL, s is the value for all elements.
+// An operand of an element-wise function. r[i] is its value for element i of
+// the result. If r is NULL, s is the value for all elements.
 typedef struct Element {
   const Ref *r;
   Ref s;
@@ -47,29 +46,29 @@ typedef struct Elements {
 } Elements;
 
 // Reads n arguments from `first` on (n <= MAX_OPERANDS). Vectors are broadcast
-// to one shape, and numbers take the type of the traced operands. The operands
-// are not converted to the common type. veclib_operators also requires that
-// numbers fit the type if all operands are scalars.
+// to one shape, and numbers take the type of the traced operands. Otherwise,
+// types are not converted to the common type. veclib_operators also requires
+// that numbers fit the type if all operands are scalars.
 Elements veclib_operands(Ctx *cx, lua_State *L, int first, int n);
 Elements veclib_operators(Ctx *cx, lua_State *L, int first, int n);
 // Broadcasts the operands in a and b to one shape.
 void veclib_join(Ctx *cx, Elements *a, Elements *b);
-// Reports whether any of n arguments, from `first` on, is a vector or a traced
-// value.
+// Reports whether one of the n arguments from `first` on is a vector or a
+// traced value.
 bool veclib_any_traced(lua_State *L, int first, int n);
 // Returns the vector at idx. Raises an argument error if there is none.
 Vector *veclib_check(lua_State *L, int idx);
-// Returns the type in which float functions and `/` compute, given values of
-// type t.
+// Returns the type in which float functions and `/` compute with values of type
+// t.
 DType veclib_float(DType t);
 
 // Applies f to each element of the operands, converted to type `in`, and pushes
-// the result. Returns 1. `how` is passed to f.
+// the result. f also receives `how`. Returns 1.
 typedef Ref Apply(Ctx *cx, int how, const Ref *a);
 int veclib_map(lua_State *L, Ctx *cx, const Elements *a, DType in, Apply *f,
                int how);
-// Pushes the values r, one for each element of a's shape, as a vector or
-// scalar. Returns 1.
+// Pushes the values r, one for each element of a's shape, as a vector. If a is
+// scalar, pushes a scalar. Returns 1.
 int veclib_result(lua_State *L, const Elements *a, DType type, const Ref *r);
 Ref veclib_apply1(Ctx *cx, int how, const Ref *a);      // `how` is an Op
 Ref veclib_apply2(Ctx *cx, int how, const Ref *a);

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// Returns the length of the UTF-8 sequence at the start of the n bytes at s,
-// and stores its code point. Returns 0 if the sequence is not valid.
+// Returns the length of the UTF-8 sequence at the beginning of the n bytes at
+// s, and sets *code to its code point. Returns 0 if it is not valid.
 static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
   static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
   size_t k = s[0] < 0x80 ? 1 : s[0] >> 5 == 6 ? 2 : s[0] >> 4 == 14 ? 3
@@ -22,8 +22,8 @@ static size_t sequence(const unsigned char *s, size_t n, uint32_t *code) {
   return c < least[k] || c > 0x10ffff || surrogate ? 0 : k;
 }
 
-// Reports whether a terminal obeys the character as a command, or shows later
-// characters in another direction.
+// Reports whether a terminal treats the character as a command, or shows the
+// characters after it in another direction.
 static bool commands(uint32_t c) {
   return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x200e || c == 0x200f ||
          c == 0x061c || (c >= 0x2028 && c <= 0x202e) ||
@@ -58,12 +58,11 @@ void face_push_visible(lua_State *L, const char *s, size_t n, bool lines) {
   luaL_pushresult(&b);
 }
 
-// Maximum bytes of a line in a message. Of a longer line, the first LINE_HEAD
-// and the last LINE_TAIL bytes are shown.
+// Maximum bytes of a line in a message. Only the first LINE_HEAD and the last
+// LINE_TAIL bytes of a longer line are shown.
 enum { LINE_MOST = 2000, LINE_HEAD = 1500, LINE_TAIL = 400 };
 
-// Returns the index of the first byte of the UTF-8 sequence that s[i] is part
-// of.
+// Returns the index of the first byte of the UTF-8 sequence that contains s[i].
 static size_t letter_at(const char *s, size_t i) {
   while (i > 0 && (s[i] & 0xc0) == 0x80) i--;
   return i;

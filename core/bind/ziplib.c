@@ -1,5 +1,4 @@
-// Lua bindings of zlib, for data of ZIP archives such as .npz files, and of
-// SHA-256.
+// Lua bindings of zlib, for ZIP archives such as .npz files, and of SHA-256.
 #include "bind/face.h"
 
 #include <string.h>
@@ -21,11 +20,11 @@ static void zip_free(void *ud, void *p) {
   base_free(p);
 }
 
-// Returns n, limited to a number of bytes that zlib can count.
+// Returns n, limited to the largest number of bytes that zlib can count.
 static uInt part(size_t n) { return n > 1u << 30 ? 1u << 30 : (uInt)n; }
 
-// Runs inflate until the stream ends. Returns zlib's result; *left is the
-// number of bytes of `out` that were not written.
+// Runs inflate until the stream ends, and returns zlib's result. Sets *left to
+// the number of bytes of `out` that were not written.
 static int inflate_all(z_stream *z, size_t in, size_t out, size_t *left) {
   int rc = Z_OK;
   while (rc == Z_OK) {
@@ -71,7 +70,7 @@ static int l_inflate(lua_State *L) {
   return 2;
 }
 
-// deflate(bytes) -> a raw DEFLATE stream
+// deflate(bytes) -> the bytes as a raw DEFLATE stream
 static int l_deflate(lua_State *L) {
   size_t n;
   const char *s = face_checklstr(L, 1, &n);

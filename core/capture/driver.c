@@ -22,7 +22,7 @@ Dlsym *real_dlsym(void) {
   static const char *const versions[] = {"GLIBC_2.34", "GLIBC_2.17",
                                          "GLIBC_2.2.5"};
   static Dlsym *real;
-  // libcutecapture does not replace dlvsym
+  // libcutecapture replaces dlsym, but not dlvsym
   for (int i = 0; i < 3 && !real; i++)
     *(void **)(void *)&real = dlvsym(RTLD_NEXT, "dlsym", versions[i]);
   return real;

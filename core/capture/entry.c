@@ -1,5 +1,5 @@
-// Finds entries in PTX text. Reads their parameters and the names of a module's
-// variables.
+// Parses PTX text: finds an entry and reads its parameters, and the names of
+// the module's variables.
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static bool is_word(char c) {
          c == '.';
 }
 
-// Returns the position after blanks and comments.
+// Returns the position after blanks and comments at s.
 static const char *skip(const char *s) {
   for (;;) {
     while (isspace((unsigned char)*s)) s++;
@@ -28,7 +28,7 @@ static const char *skip(const char *s) {
 }
 
 // Reads a token: a word, or one other character. Returns the position after the
-// token; an empty token is the end of the text.
+// token. At the end of the text, the token is empty.
 static const char *token(const char *s, char out[NAME]) {
   size_t n = 0;
   s = skip(s);
@@ -49,10 +49,10 @@ const char *entry_find(const char *ptx, const char *name) {
   return NULL;
 }
 
-// Completes a parameter that is an array of `count` elements: multiplies its
-// size (the size of one element) by `count`, aligns its offset, and moves
-// *offset past the parameter. Returns false if the size is 0 or the count is
-// too large.
+// Completes a parameter that is an array of `count` elements. p->size is the
+// size of one element before the call, and of the array after it. Aligns the
+// parameter's offset, and moves *offset past it. Returns false if the size is 0
+// or the count is too large.
 static bool finish(Param *p, size_t count, size_t *offset) {
   if (!p->size || count > (1 << 16)) return false;
   if (!p->align) p->align = p->size;
@@ -63,8 +63,8 @@ static bool finish(Param *p, size_t count, size_t *offset) {
   return true;
 }
 
-// Reads the kind and the size of an element from a PTX type such as ".u32" or
-// ".b8". Returns false if the word is not such a type.
+// Sets the kind and the size of p from a PTX type such as ".u32" or ".b8".
+// Returns false if the word is not such a type.
 static bool type_of(const char *word, Param *p) {
   const char *kind = word[0] == '.' ? strchr("usbf", word[1]) : NULL;
   char *end;
@@ -75,8 +75,8 @@ static bool type_of(const char *word, Param *p) {
   return true;
 }
 
-// The .align after .ptr is the alignment of the memory that the parameter
-// points to, not of the parameter.
+// An .align after .ptr is the alignment of the memory to which the parameter
+// points, not of the parameter itself.
 int entry_params(const char *ptx, const char *name, Param out[PARAMS]) {
   const char *s = entry_find(ptx, name);
   char word[NAME];

@@ -1,6 +1,6 @@
-// Launches of graphs. A graph with a selected kernel runs node by node in an
-// order that its edges permit. Therefore each kernel becomes a separate launch,
-// and the library can record the memory before the launch.
+// Launches of CUDA graphs. A graph with a selected kernel is run node by node,
+// in an order that its edges permit. Each kernel is then a separate launch, and
+// the library can record the memory before it.
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +25,8 @@ typedef struct SetParams {
 
 enum { KERNEL_NODE, COPY_NODE, SET_NODE, HOST_NODE, GRAPH_NODE, EMPTY_NODE };
 
-// A graph that the program instantiated. The entry has a copy of the graph,
-// because the program may destroy the original.
+// A graph that the program instantiated. `copy` is a copy of it, because the
+// program may destroy the original.
 typedef struct Exec {
   struct Exec *next;
   CUgraphExec exec;
@@ -92,7 +92,7 @@ void graph_change(CUgraphExec e, CUgraphNode node, const void *params) {
 
 // ---- nodes ----
 
-// The nodes of a graph, each after its predecessors.
+// The nodes of a graph, sorted so that each node follows its predecessors.
 typedef struct Order {
   CUgraphNode *node;
   size_t n;
@@ -104,9 +104,10 @@ static size_t index_of(CUgraphNode *list, size_t n, CUgraphNode node) {
   return i;
 }
 
-// Sorts the n nodes of `list` into `out`: repeatedly moves the first node whose
+// Sorts the n nodes of `list` into `out`. Repeatedly moves the first node whose
 // predecessors have all been moved. Edge k goes from node from[k] to node
-// to[k]. waits[i] counts the predecessors of node i that have not been moved.
+// to[k]. waits[i] is the number of predecessors of node i that have not been
+// moved.
 static void sort(CUgraphNode *list, size_t n, CUgraphNode *from,
                  CUgraphNode *to, size_t edges, size_t *waits, Order *out) {
   for (size_t k = 0; k < edges; k++) {
@@ -128,7 +129,7 @@ static void sort(CUgraphNode *list, size_t n, CUgraphNode *from,
   }
 }
 
-// Finds the order of a graph's nodes. The caller frees `out`.
+// Sorts the nodes of a graph into `out`, which the caller frees.
 static bool order_of(CUgraph g, Order *out) {
   CUresult (*nodes)(CUgraph, CUgraphNode *, size_t *);
   CUresult (*edges)(CUgraph, CUgraphNode *, CUgraphNode *, size_t *);
@@ -164,8 +165,7 @@ static bool params_of(CUgraphNode node, NodeParams *p) {
   if (!get) DRIVER(get, "cuGraphKernelNodeGetParams");
   if (!get || get(node, p)) return false;
   // For a kernel of a CUlibrary, p->kern is the kernel's handle. p->func is
-  // then a function that the driver created for the graph, and hooks.c has not
-  // recorded it.
+  // then a function that the driver created for the graph, unknown to hooks.c.
   if (!p->func || (p->kern && !kernel_known(p->func))) p->func = p->kern;
   return true;
 }
@@ -176,8 +176,8 @@ static bool child_of(CUgraphNode node, CUgraph *g) {
   return child && !child(node, g);
 }
 
-// Reports whether all nodes of a graph can run one by one. Counts selected
-// kernels in *selected.
+// Reports whether all nodes of a graph can be run one by one. Adds the number
+// of its selected kernels to *selected.
 static bool examine(CUgraph g, int *selected) {
   Order all;
   bool ok = order_of(g, &all);

@@ -1,6 +1,6 @@
-// Functions of the driver that the library replaces: those that load modules,
-// find kernels and launch them. Programs find these functions as symbols, by
-// dlsym, or by cuGetProcAddress. The library also replaces dlsym and
+// Driver functions that the library replaces: those that load modules, find
+// kernels and launch them. Programs find these functions as symbols, by dlsym,
+// or by cuGetProcAddress, so the library also replaces dlsym and
 // cuGetProcAddress.
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,8 +20,7 @@ typedef void *CUlibrary, *CUkernel;
 typedef struct Known {
   struct Known *next;
   const void *handle;
-  // the object that the handle stands for; name is NULL for modules and
-  // libraries
+  // the object of this handle; its name is NULL for modules and libraries
   Kernel k;
 } Known;
 
@@ -32,8 +31,8 @@ static Known **slot(const void *handle) {
   return &known[((uintptr_t)handle >> 4) % 4096];
 }
 
-// Records the object that a handle of a module, library or kernel stands for. A
-// later handle with the same address hides the earlier one.
+// Records the object that belongs to a handle of a module, library or kernel. A
+// later handle with the same address hides an earlier one.
 static void know(const void *handle, const Kernel *k) {
   Known *e = calloc(1, sizeof *e);
   if (!e) return;
@@ -63,7 +62,7 @@ static void keep(const void *handle, const Image *image, bool library) {
 }
 
 // Records a module or library that was loaded from memory. If the memory is a
-// result of cuLinkComplete, records the PTX that was linked as its image.
+// result of cuLinkComplete, its recorded image is the PTX that was linked.
 static void loaded(const void *handle, const void *data, bool library) {
   Kernel linked;
   if (!launch_wanted()) return;
@@ -79,8 +78,9 @@ static void found(const void *handle, const void *of, const char *name) {
   know(handle, &k);
 }
 
-// Asks the driver for the image and name of a kernel that the program found by
-// a function without a hook, such as cuModuleEnumerateFunctions.
+// Asks the driver for the image and name of a kernel. The program may have
+// found the kernel by a function without a hook, such as
+// cuModuleEnumerateFunctions.
 static bool ask(CUfunction f, Kernel *k) {
   CUresult (*name_of)(const char **, const void *);
   CUresult (*module_of)(void **, const void *);
@@ -111,7 +111,8 @@ bool kernel_known(CUfunction f) {
   return kernel_of(f, &k);
 }
 
-// Finds the image and the name of a kernel that is about to be launched.
+// Finds the image and the name of a kernel that is about to be launched. Warns
+// if they are unknown.
 static bool launched(CUfunction f, Kernel *k) {
   if (kernel_of(f, k)) return true;
   warn_once(WARN_KERNEL, "a launch is not recorded: its kernel was loaded in a "
@@ -133,8 +134,8 @@ static int before(CUfunction f, const CUlaunchConfig *c, void **params,
 
 // ---- the hooks ----
 
-// HOOKS lists the hooks: H(name, parameters). The macros above it are the
-// parameters of functions that have several variants.
+// HOOKS lists the hooks: H(name, parameters). The macros before it are
+// parameter lists that several functions share.
 #define LAUNCH_ARGS \
   (CUfunction f, unsigned gx, unsigned gy, unsigned gz, unsigned bx, \
    unsigned by, unsigned bz, unsigned smem, CUstream s, void **p, void **extra)
@@ -229,8 +230,8 @@ static void *real_of(const char *name) {
   return h->real;
 }
 
-// Declares `real`, a pointer to the driver's function; if the driver lacks the
-// function, returns CUDA's error for this case.
+// Declares `real`, a pointer to the driver's function. If the driver lacks the
+// function, returns CUDA's error code for a missing symbol.
 #define REAL(name, params) \
   CUresult (*real) params; \
   *(void **)(void *)&real = real_of(#name); \
@@ -385,8 +386,8 @@ CUresult capture_launch(const CUlaunchConfig *c, CUfunction f, void **params,
 
 // ---- graphs ----
 
-// Defines a hook that calls the driver's function, and then the statement
-// `then` if it succeeded.
+// Defines a hook that calls the driver's function and, if it succeeded,
+// executes the statement `then`.
 #define AFTER(name, params, args, then) \
   CUresult name params { \
     REAL(name, params); \
@@ -431,7 +432,7 @@ GRAPH_LAUNCH(cuGraphLaunch_ptsz)
 // ---- look-ups ----
 
 // Returns the driver's symbol of a function whose parameters changed in CUDA
-// 12.
+// 12, for the given CUDA version.
 static const char *symbol_of(const char *name, int version) {
   static const char *const changed[][3] = {
     {"cuGetProcAddress", "cuGetProcAddress", "cuGetProcAddress_v2"},
@@ -447,8 +448,8 @@ static const char *symbol_of(const char *name, int version) {
   return name;
 }
 
-// Replaces a function that cuGetProcAddress found. Bit 1 of `flags` requests
-// the functions that use the per-thread default stream.
+// If cuGetProcAddress found a function that has a hook, sets *p to the hook.
+// Bit 1 of `flags` requests the variant for the per-thread default stream.
 static void replace(const char *name, void **p, int version,
                     unsigned long long flags) {
   char variant[128];
@@ -480,9 +481,9 @@ CUresult cuGetProcAddress_v2(const char *name, void **p, int version,
   return r;
 }
 
-// The C library's dlsym finds its caller by the return address, so the last
-// call must be a jump. Therefore the Makefile compiles this file with
-// -foptimize-sibling-calls.
+// The C library's dlsym identifies its caller by the return address. The call
+// of `real` must therefore be a jump, which -foptimize-sibling-calls (Makefile)
+// ensures.
 void *dlsym(void *handle, const char *name) {
   Dlsym *real = real_dlsym();
   Hook *h = hook_of(name);

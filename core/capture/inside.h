@@ -1,4 +1,4 @@
-// libcutecapture.so: a library for LD_PRELOAD that records kernel launches of a
+// libcutecapture.so, a library for LD_PRELOAD: records the kernel launches of a
 // program as folders for `cutelua check`. docs/ptx.md describes its use.
 //
 // The library never makes a call of the program fail. If the library itself
@@ -24,8 +24,8 @@ typedef struct Image {
 Image *image_new(const void *data);
 // Reads an image from a file. Returns NULL if that fails.
 Image *image_file(const char *path);
-// Returns the PTX text of an image that has the entry `name`, in newly
-// allocated memory; or NULL, with the reason in `why`.
+// Finds entry `name` in an image and returns its PTX text, in newly allocated
+// memory. Returns NULL, with the reason in `why`, if that fails.
 char *image_ptx(const Image *image, const char *name, char *why, size_t size);
 
 // ---- entries of PTX (entry.c) ----
@@ -34,14 +34,14 @@ enum { PARAMS = 512, NAME = 256 };
 
 typedef struct Param {
   char kind;      // letter of the PTX type: 'u', 's', 'b' or 'f'
-  bool array;     // whether it is a structure or an array of bytes
+  bool array;     // whether the parameter is a structure or an array of bytes
   size_t size, align, offset;
 } Param;
 
 // Returns the position of the parameter list of entry `name` in the text, or
 // NULL if the text has no such entry.
 const char *entry_find(const char *ptx, const char *name);
-// Writes the parameters of an entry to `out`; returns their number, or -1 if
+// Writes the parameters of an entry to `out`. Returns their number, or -1 if
 // this parser does not support the text.
 int entry_params(const char *ptx, const char *name, Param out[PARAMS]);
 // Calls `use` for the name of each .global and .const variable of a module.
@@ -63,8 +63,8 @@ bool launch_wanted(void);
 bool launch_selects(const char *name);
 // Reports whether a stream is being captured for a graph.
 bool launch_capturing(CUstream s);
-// Records a launch if it is selected. Returns the number of the record, for
-// launch_after, or 0.
+// Records a launch if it is selected. Returns the number of the record, to be
+// passed to launch_after, or 0.
 int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
                   void **params, void **extra);
 // Completes the record of a launch.
@@ -72,8 +72,7 @@ void launch_after(int record);
 
 // ---- graphs (graph.c) ----
 
-// Keeps a copy of a graph that was instantiated, or with which an instantiated
-// graph was updated.
+// Keeps a copy of graph g, with which e was instantiated or updated.
 void graph_keep(CUgraphExec e, CUgraph g);
 void graph_forget(CUgraphExec e);
 // Changes the parameters of a kernel node of an instantiated graph.
@@ -86,7 +85,8 @@ bool graph_run(CUgraphExec e, CUstream s, CUresult *result);
 
 // Reports whether the image and the name of a kernel are known.
 bool kernel_known(CUfunction f);
-// Reports whether a kernel's name is selected. Warns if it is not known.
+// Reports whether a kernel is selected by its name. Warns if the name is
+// unknown.
 bool kernel_selected(CUfunction f);
 // Launches a kernel, and records the launch if it is selected.
 CUresult capture_launch(const CUlaunchConfig *c, CUfunction f, void **params,

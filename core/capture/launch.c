@@ -1,5 +1,5 @@
-// Records of launches. A record is a folder with LAUNCH.json, module.ptx and a
-// .npy file for each allocation that the parameters reach. The folder has a
+// Records launches. A record is a folder with LAUNCH.json, module.ptx, and a
+// .npy file for each allocation to which the parameters point. The folder has a
 // temporary name until it is complete.
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,13 +18,13 @@ enum { FORMAT = 1, REGIONS = 4096, PATH = 4096, SYMBOL = 64 << 10 };
 enum { NPY_HEAD = 128 };  // bytes of a .npy file before its contents
 enum { PIECE = 16 << 20, MISSES = 1 << 14 };
 
-// An allocation that the parameters reach.
+// An allocation that the parameters reach, directly or through pointers.
 typedef struct Region {
   uint64_t base;
   size_t size;
 } Region;
 
-// A word of a recorded allocation whose value is an address in a recorded
+// A word in a recorded allocation whose value is an address in some recorded
 // allocation.
 typedef struct Pointer {
   int region;
@@ -43,8 +43,8 @@ typedef struct Record {
   int regions;
   Pointer *pointer;
   size_t pointers, room;
-  uint64_t missed[MISSES];  // cache of 256-byte blocks (address / 256) that are
-                            // in no allocation
+  uint64_t missed[MISSES];  // cache of 256-byte blocks (as address / 256) that
+                            // are in no allocation
 } Record;
 
 // The kernel of a launch and the bytes of its parameters.
@@ -104,8 +104,8 @@ bool launch_wanted(void) {
 
 // ---- memory of the GPU ----
 
-// Waits for all work that precedes the launch. The relaxed capture mode keeps
-// the wait from invalidating a stream capture by another thread.
+// Waits for all work that precedes the launch. In the relaxed capture mode, the
+// wait does not invalidate a stream capture by another thread.
 static bool finish_work(void) {
   CUresult (*mode)(int *), (*wait)(void);
   int relaxed = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -134,7 +134,7 @@ static bool copy(void *to, uint64_t from, size_t n) {
   return download && download(to, from, n) == CUDA_SUCCESS;
 }
 
-// Returns the number of the recorded allocation that contains the address, or
+// Returns the index of the recorded allocation that contains the address, or
 // -1.
 static int known_region(const Record *r, uint64_t address) {
   int i = 0;
@@ -143,8 +143,8 @@ static int known_region(const Record *r, uint64_t address) {
   return i < r->regions ? i : -1;
 }
 
-// Returns the number of the allocation that contains the address, or -1.
-// Records the allocation.
+// Records the allocation that contains the address, if it is not recorded yet.
+// Returns its index, or -1 if there is none.
 static int region_of(Record *r, uint64_t address) {
   CUresult (*range)(CUdeviceptr *, size_t *, CUdeviceptr);
   CUdeviceptr base;
@@ -164,8 +164,8 @@ static int region_of(Record *r, uint64_t address) {
 
 // Finds the words of an allocation that are addresses in recorded allocations,
 // and adds them to the record's pointers. With `add`, also records the other
-// allocations to which such words point. Addresses are multiples of 8, and
-// smaller than 2^47. Allocations begin at multiples of 256.
+// allocations to which words point. An address here is a multiple of 8 below
+// 2^47, and allocations begin at multiples of 256.
 static bool add_words(Record *r, int region, uint64_t from,
                       const uint64_t *word, size_t n, bool add) {
   for (size_t k = 0; k < n; k++) {
@@ -187,8 +187,8 @@ static bool add_words(Record *r, int region, uint64_t from,
 }
 
 // Finds the pointers in all recorded allocations. With `add`, also records the
-// allocations that these pointers reach. Stops when the recorded allocations
-// exceed the maximum size of a record.
+// allocations to which they point. Stops when the recorded allocations exceed
+// the maximum size of a record.
 static bool find_pointers(Record *r, bool add) {
   uint64_t bytes = 0;
   uint64_t *piece = malloc(PIECE);
@@ -291,8 +291,9 @@ static uint64_t word(const unsigned char *p) {
   return v;
 }
 
-// Writes a structure: as a tensor map if its size, alignment and first word are
-// those of one, as fields if it has pointers, or as bytes.
+// Writes a structure. It is written as a tensor map if its size, alignment and
+// first word match one, as fields if it contains pointers, and otherwise as
+// bytes.
 static void write_struct(Record *r, const Param *p, const unsigned char *v) {
   bool pointers = false;
   for (size_t at = 0; at + 8 <= p->size; at += 8)
@@ -331,8 +332,8 @@ static void write_struct(Record *r, const Param *p, const unsigned char *v) {
   fputs("}}", r->json);
 }
 
-// Writes a float parameter. Replaces the decimal point of the program's locale,
-// which printf uses, by a dot.
+// Writes a float parameter. printf uses the decimal point of the program's
+// locale, which is replaced by a dot.
 static void write_float(FILE *f, const Param *p, const unsigned char *v) {
   char text[40];
   float single;
@@ -420,8 +421,8 @@ static void write_launch(Record *r, const Passed *p, const char *ptx) {
   fputs("},\n", r->json);
 }
 
-// Writes the file name of each allocation, and the pointers in it, to
-// LAUNCH.json.
+// Writes to LAUNCH.json the file name of each allocation, and the pointers in
+// the allocation.
 static void write_names(Record *r, const char *name) {
   size_t k = 0;
   for (int i = 0; i < r->regions; i++) {
@@ -451,7 +452,7 @@ static bool write_memory(Record *r) {
   return true;
 }
 
-// Writes the sizes of the files to LAUNCH.json, ends it, and gives the folder
+// Completes LAUNCH.json with the sizes of the files, and renames the folder to
 // its final name.
 static bool complete(Record *r) {
   if (settings.after) {
@@ -479,8 +480,9 @@ static uint64_t total(const Record *r) {
   return n;
 }
 
-// Sets the addresses of the parameters' values. Returns false if the driver
-// reports other sizes than the PTX, or if the launch passes too few bytes.
+// Sets p->value to the addresses of the parameters' values. Returns false if
+// the driver reports other sizes than the PTX, or if the launch passes too few
+// bytes.
 static bool values(Passed *p, void **params, void **extra) {
   CUresult (*info)(CUfunction, size_t, size_t *, size_t *);
   const unsigned char *buffer = NULL;
@@ -588,7 +590,7 @@ static int begin(Passed *p, void **params, void **extra) {
 int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
                   void **params, void **extra) {
   if (!c || !launch_selects(k->name)) return 0;
-  // The launch is recorded later, when the program launches the captured graph.
+  // Recorded later, when the program launches the graph that is being captured.
   if (launch_capturing(c->hStream)) return 0;
   Passed *p = calloc(1, sizeof *p);
   if (!p) return 0;

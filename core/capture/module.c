@@ -1,6 +1,6 @@
 // Images of modules: PTX texts, fat binaries and machine code. Finds the PTX of
-// an entry in an image, or beside the identical machine code in a folder, which
-// is how Triton keeps the PTX of its kernels.
+// an entry in an image. If the image has none, searches a folder for a file
+// with the same machine code and its PTX beside it, as in Triton's cache.
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -32,8 +32,8 @@ static uint32_t word_at(const void *p) {
   return w;
 }
 
-// Returns the size of an ELF file: the end of its section table or of its
-// program headers, whichever is later.
+// Returns the size of an ELF file. The file ends after its section table or
+// after its program headers, whichever comes last.
 static size_t elf_size(const unsigned char *p) {
   uint64_t sections, programs;
   uint16_t n[4];
@@ -57,8 +57,8 @@ static size_t size_of(const void *data) {
 Image *image_new(const void *data) {
   Image *image = calloc(1, sizeof *image);
   if (!image || !data) return image;
-  // A wrapper and its fat binary are static data of the program, so they are
-  // not copied.
+  // A wrapper and its fat binary need no copy, because they are static data of
+  // the program.
   bool fixed = (int)word_at(data) == WRAPPER;
   if (fixed) memcpy(&data, (const char *)data + 8, sizeof data);
   image->size = size_of(data);
@@ -71,8 +71,8 @@ Image *image_new(const void *data) {
 
 // ---- compressed texts ----
 
-// Reads a length in LZ4 data. n: the length's four bits in the token. If they
-// are 15, further bytes are added.
+// Reads a length in LZ4 data. n is the length's 4-bit field in the token. If n
+// is 15, further bytes are added.
 static size_t length(const unsigned char **s, const unsigned char *end,
                      size_t n) {
   if (n != 15) return n;
@@ -103,7 +103,7 @@ static bool unpack_lz4(const unsigned char *s, size_t n, char *out,
   return at == size;
 }
 
-// Unpacks zstd data with libzstd, if it is installed.
+// Unpacks zstd data with libzstd. Returns false if it is not installed.
 static bool unpack_zstd(const void *s, size_t n, char *out, size_t size) {
   size_t (*unpack)(void *, size_t, const void *, size_t);
   void *lib = dlopen("libzstd.so.1", RTLD_NOW | RTLD_LOCAL);
@@ -133,9 +133,9 @@ static char *text_of(const Part *p, const unsigned char *data) {
 
 // ---- the PTX of an image ----
 
-// Returns the PTX text in a fat binary that has the entry. If several have it,
-// returns the one for the newest architecture. Sets *packed if a text cannot be
-// unpacked.
+// Returns the PTX text with the entry from a fat binary. If several texts have
+// the entry, returns the one for the newest architecture. Sets *packed if a
+// text cannot be unpacked.
 static char *fatbin_ptx(const unsigned char *p, size_t size, const char *name,
                         bool *packed) {
   const unsigned char *end = p + size;
@@ -185,7 +185,8 @@ Image *image_file(const char *path) {
   return image;
 }
 
-// Returns the text of PATH.ptx if the contents of PATH.cubin equal the image.
+// If PATH.cubin has the same contents as the image, returns the text of
+// PATH.ptx, else NULL.
 static char *beside(const Image *image, const char *path) {
   char ptx[4096];
   struct stat st;
@@ -200,7 +201,8 @@ static char *beside(const Image *image, const char *path) {
   return file_bytes(ptx, &size);
 }
 
-// Searches a folder and its subfolders for the machine code of the image.
+// Searches a folder and its subfolders for the image's machine code. Returns
+// the PTX beside it, or NULL.
 static char *search(const Image *image, const char *folder, int depth) {
   DIR *d = opendir(folder);
   char path[4096], *found = NULL;
@@ -220,7 +222,8 @@ static char *search(const Image *image, const char *folder, int depth) {
   return found;
 }
 
-// Returns the PTX beside the machine code in a cache such as Triton's, or NULL.
+// Finds the image's machine code in a cache such as Triton's. Returns the PTX
+// beside it, or NULL.
 static char *cached_ptx(const Image *image, const char *name) {
   const char *folder = getenv("CUTELUA_CAPTURE_PTX"), *home = getenv("HOME");
   char path[4096];

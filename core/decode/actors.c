@@ -1,4 +1,4 @@
-// The table of actors.
+// Maps actors (the entries of a vector clock) to agents (hardware such as TMA).
 #include "decode/actors.h"
 
 Agent actors_agent(const SimActors *a, int actor) {

@@ -1,25 +1,26 @@
-// Actors: warps, agents and mbarriers. Each actor has an epoch in the vector
-// clocks of a cluster.
+// Actors: the warps, agents and mbarriers of a cluster. An agent is hardware
+// that accesses memory for a thread, such as TMA. Vector clocks have an epoch
+// for each actor.
 #ifndef CUTE_DECODE_ACTORS_H
 #define CUTE_DECODE_ACTORS_H
 
 #include "ir/rows.h"
 
-// AC(ID, AGENT, NUMBER): kinds of actors, in the order of actor numbers. AGENT:
-// the agent whose operations the actor's epochs count, or BULKLOAD if they
-// count operations of several agents. NUMBER: how many actors of the kind a
-// cluster has, a variable of count_actors (decode.c).
+// AC(ID, AGENT, NUMBER): kinds of actors, in the order of actor numbers. AGENT
+// is the agent whose operations the actor's epochs count, or BULKLOAD if they
+// count operations of several agents. NUMBER is the number of such actors in a
+// cluster, a variable of count_actors (decode.c).
 // - WARP: the threads of a warp.
 // - BULK: one for each warp. It stands for the warp's bulk copies that complete
 //   as bulk groups.
 // - TEAM: one for each warpgroup. It stands for the wgmmas of the warpgroup.
 // - TCMMA, TCLD, TCST: three for each warp. They stand for its tcgen05
 //   operations in the tensor cores, its loads from tensor memory, and its
-//   stores to tensor memory. If a thread has acquired epoch n, the first n of
-//   these operations have completed for the thread.
+//   stores to tensor memory. If a thread has acquired epoch n of such an actor,
+//   the actor's first n operations have completed for the thread.
 // - BEFORE: the preceding launch, if it may still run.
-// - TURN, MBAR: each mbarrier has two actors (mbar.h). The TURN actors of the
-//   warps precede those of the mbarriers.
+// - TURN, MBAR: each mbarrier has two actors (mbar.h). Each warp has a TURN
+//   actor, too. Those of the warps precede those of the mbarriers.
 // - CPASYNC: one for each warp. It stands for reads by the warp's cp.asyncs in
 //   flight. These reads have no epoch, because no access is ordered after them.
 #define SIM_ACTORS(AC) \
@@ -35,8 +36,8 @@ typedef enum SimActor {
 } SimActor;
 CONSECUTIVE(3, ACTOR_TCMMA, ACTOR_TCST);
 
-// The numbers of the actors of a cluster: actors of kind k have the numbers
-// first[k] to first[k + 1] - 1.
+// The numbers of the actors of a cluster. An actor's number is its index in a
+// vector clock. Actors of kind k have the numbers first[k] to first[k + 1] - 1.
 typedef struct SimActors { int first[ACTOR_COUNT + 1]; } SimActors;
 
 // Returns the number of the first actor of a kind.

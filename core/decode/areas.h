@@ -1,12 +1,12 @@
-// Host memory of the arguments of a launch (areas.c).
+// Areas: the host memory of a launch's arguments (areas.c).
 #ifndef CUTE_DECODE_AREAS_H
 #define CUTE_DECODE_AREAS_H
 
 #include "decode/prog.h"
 
-// Host memory of one argument, or of several arguments that overlap. Accesses
-// of CTAs to this memory are recorded for each granule. A granule has the size
-// of the narrowest access.
+// An area: host memory of one argument, or of several arguments that overlap.
+// The race checks record the accesses to an area in granules. A granule is as
+// large as the narrowest access to the area.
 typedef struct SimPlace SimPlace;
 struct SimArea {
   uint8_t *p;
@@ -14,22 +14,22 @@ struct SimArea {
   // Address on the simulated device. In this address space, each area follows
   // the previous one.
   uint64_t start;
-  int shift;               // log2 of the bytes of a granule
+  int shift;               // log2 of the size of a granule in bytes
   bool written;            // whether the kernel writes this memory
   // whether the memory contains tensor maps that copies use
   bool maps;
-  // `races`: records of accesses by CTAs (race_records.c). `place`: records of
+  // `races` records the accesses by CTAs (race_records.c). `place` records the
   // accesses by clusters that communicate (hb_grid.c). NULL: not recorded.
   struct RaceRecords *races;
   SimPlace **place;
-  // for each granule, a bit: read: whether the launch read it; stored: whether
-  // the launch stored to it; NULL: not recorded (cover.h)
+  // Bit masks with one bit for each granule (cover.h). `read`: the launch read
+  // the granule. `stored`: the launch stored to it. NULL: not recorded.
   uint64_t *read, *stored;
 };
 
-// areas_find finds the areas of all pointer arguments and of memory that
-// raw pointers may access. areas_note records that an instruction of the
-// kernel reads or writes `bytes` bytes of an area in one access.
+// areas_find finds the areas of all pointer arguments and of memory that raw
+// pointers may access. areas_note records that an instruction of the kernel
+// reads or writes an area, `bytes` bytes in one access.
 void areas_find(Ctx *cx, SimProg *p);
 SimArea *areas_area(const SimProg *p, int32_t arg);
 SimArea *areas_area_of(const SimProg *p, const LaunchArg *a);

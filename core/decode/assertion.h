@@ -4,11 +4,11 @@
 
 #include "decode/prog.h"
 
-// SimTerm: a value in a register slot; if slot is 0, the constant `konst`.
-// SimBounded: a value and its bounds. SimAssertion: an assertion about n
-// values. If `mem` is -1, the assertion is an assumption of cute.assume.
-// Otherwise the values are the coordinate of an accessed element of memory
-// object `mem`, with bounds for each mode.
+// A SimTerm is the value in a register slot or, if slot is 0, the constant
+// `konst`. A SimBounded is a value and its bounds. A SimAssertion asserts that
+// each of n values is within its bounds. If `mem` is -1, it is an assumption of
+// cute.assume. Otherwise the values are the coordinate of an element of memory
+// object `mem` that the kernel accesses.
 typedef struct SimTerm {
   uint32_t slot;
   bool wide, uniform;
@@ -24,13 +24,13 @@ typedef struct SimAssertion {
   bool write;
   // The condition under which the assertion is checked; by default always true.
   SimTerm when;
-  // If not 0, this record is not an assertion: a named range of the script
-  // begins or ends here, and the range's name is text `note` of Fn.text.
+  // If `note` is not 0, this record is not an assertion. It marks the begin or
+  // the end of a named range of the script. The name is text `note` of Fn.text.
   uint32_t note;
   bool begins, slice;
   SimBounded *part;
-  // the TracedRule by which the third of three layouts must follow from the
-  // other two, or 0 if the assertion is not about layouts
+  // If not 0, the assertion is about three layouts, and the third must follow
+  // from the other two by this TracedRule.
   uint32_t rule;
   uint64_t *good;      // hash of the last values that passed the check
 } SimAssertion;

@@ -1,5 +1,6 @@
-// Decodes Fn into SimProg: finds the values that are uniform in a warp, assigns
-// slots to values, and resolves the jumps at regions.
+// Decodes a function of the IR (Fn) into a SimProg: finds the values that are
+// equal in all lanes of a warp, assigns storage (slots) to values, and resolves
+// the jumps of loops and branches.
 #include "decode/areas.h"
 #include "decode/assertion.h"
 #include "decode/copies.h"
@@ -21,19 +22,21 @@ typedef struct Prog {
   const Fn *fn;
   SimProg *p;
   bool *uni;  // for each Ref: whether its value is equal in all lanes of a warp
-  bool *bad;  // for each VAR or region: whether it is divergent
+  bool *bad;  // for each VAR or region: whether it was found to be divergent
   bool *need;        // for each Ref: whether some instruction reads it
   bool *spread;  // for each Ref: whether some instruction reads it in all lanes
   uint32_t *slot;
-  // for a try_wait and its wait: slot that links them (try_wait.h)
+  // for a try_wait and the wait after it: a slot that both use (try_wait.h)
   uint32_t *token;
-  uint32_t *home;    // for each VAR: number of divergent regions around it
-  // stack of the open regions: index of the SimIns that opens each
+  // for each VAR: number of divergent regions that enclose it
+  uint32_t *home;
+  // stack of the open regions: index of the SimIns that opens each one
   uint32_t *head;
   uint32_t nhead;
   uint32_t top;      // bytes of slots assigned so far
   uint32_t full;  // slot with a mask of all lanes, if the program is patched
-  Ref end;  // the IR instructions from this one on compute operands of patches
+  // from this IR instruction on, instructions compute operands of patches
+  Ref end;
   int gran;
   const SimMmaIns *mma;  // the last decoded MMA
 } Prog;
@@ -86,9 +89,10 @@ static bool sreg_uniform(Prog *g, SReg s) {
   return true;
 }
 
-// Reports whether r is uniform in a warp. A value that depends only on its
-// operands is uniform if the operands are. A region is uniform if its condition
-// or its bounds are. Everything else is divergent.
+// Reports whether r is uniform, which means equal in all lanes of a warp. A
+// value that depends only on its operands is uniform if the operands are. A
+// region is uniform if its condition or its bounds are. Everything else is
+// divergent.
 static bool find_uniform(Prog *g, Ref r) {
   const Ins *i = ir_get(g->fn, r);
   Operand o;
@@ -118,8 +122,8 @@ static bool parts_lanes(Prog *g, const Ins *i, const uint32_t *open,
   return !one;
 }
 
-// Makes one pass over all instructions. Returns true if it found a new
-// divergent VAR or region.
+// Visits all instructions once. Returns true if it found a new divergent VAR or
+// region.
 static bool uniform_pass(Prog *g, uint32_t *open) {
   bool changed = false;
   // n: number of open regions. div: number of divergent regions among them.
@@ -137,7 +141,7 @@ static bool uniform_pass(Prog *g, uint32_t *open) {
       changed |= spoil(g, open[n - (uint32_t)i->imm]);
     if (opens && !closes) {
       // A region is divergent if some lanes leave it while others stay, or if
-      // it opens with a divergent condition or bound.
+      // its condition or one of its bounds is divergent.
       if (g->bad[r]) g->uni[r] = false;
       if (!g->uni[r]) g->home[r] = 1;
       div += !g->uni[r];
@@ -161,8 +165,7 @@ static void want(Prog *g, Ref r, bool lanes) {
   if (lanes) g->spread[r] = true;
 }
 
-// Reports whether the operands of a barrier, its thread count and number, are
-// uniform.
+// Reports whether a barrier's thread count and number are uniform.
 static bool bar_uniform(Prog *g, const Ins *i) {
   return (!i->a[0] || g->uni[i->a[0]]) && (!i->a[1] || g->uni[i->a[1]]);
 }
@@ -190,7 +193,7 @@ static void want_operands(Prog *g, Ref r) {
         if (!sim_in_registers(mem_at(g, o.ref))) want(g, o.off, true);
         break;
       case OPERAND_VAR: case OPERAND_MAP: case OPERAND_RUN: case OPERAND_OBJECT:
-        break;  // Operands of other kinds are not values, and have no slot.
+        break;  // Operands of these kinds are not values and have no slot.
     }
 }
 
@@ -223,8 +226,8 @@ static uint32_t take(Prog *g, uint64_t bytes, uint32_t align) {
   return (uint32_t)at;
 }
 
-// Allocates rows for n elements, with `size` bytes for each lane. size 0: one
-// bit for each lane.
+// Allocates rows for n elements. Each row has `size` bytes for each lane or, if
+// size is 0, one bit for each lane.
 static uint32_t take_rows(Prog *g, uint64_t n, uint32_t size) {
   uint32_t at = take(g, n * (size ? size * LANES : 4), 64);
   g->p->rows[g->p->nrows++] = (SimRows){at, (uint32_t)n, size};
@@ -285,8 +288,8 @@ static void place_tokens(Prog *g) {
   }
 }
 
-// Finds the unit in which each register object is stored: the narrowest element
-// among all views of the object.
+// Finds the unit in which each register object is stored: the width of the
+// narrowest element among all names of the object.
 static int *find_units(Prog *g) {
   int *unit = NEW(g->cx, int, g->fn->mem.n + 1);
   for (size_t k = 0; k < g->fn->mem.n; k++)
@@ -300,8 +303,8 @@ static int *find_units(Prog *g) {
   return unit;
 }
 
-// Reports whether some instruction initializes an mbarrier in memory object m
-// of shared memory.
+// Reports whether some instruction initializes an mbarrier in m, an object in
+// shared memory.
 static bool holds_mbars(const Fn *fn, const Mem *m) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
@@ -311,8 +314,8 @@ static bool holds_mbars(const Fn *fn, const Mem *m) {
   return false;
 }
 
-// Places an object in the memory of a pointer argument. Memory at a raw address
-// has no elements until the address is known.
+// Places a global memory object in the host memory of its pointer argument. An
+// object at a raw address has no elements until the address is known.
 static void place_argument(Prog *g, const Mem *m, SimMem *s) {
   if (m->arg == NO_ARG) {
     s->count = 0;
@@ -358,8 +361,7 @@ static void place_mem(Prog *g, Ref r, SimMem *s, int unit) {
       ring_find(g->cx, g->fn, m, s);
       break;
     case MEMORY_GLOBAL: place_argument(g, m, s); break;
-    // The kernel computes the address of the elements. The address is checked
-    // when it is used.
+    // The kernel computes the address in tensor memory. Each use checks it.
     case MEMORY_TENSOR: s->count = 0; break;
     case MEMORY_NONE: return;
   }
@@ -386,8 +388,9 @@ static SimMem *peer_of(Prog *g, const SimMem *own, Ref rank) {
   return m;
 }
 
-// Sets two slots of memory objects: the slot of the owner's rank for objects in
-// other CTAs, and the slot of the address for objects at raw addresses.
+// Sets the slots by which memory objects depend on computed values. An object
+// in another CTA needs the slot of that CTA's rank. An object at a raw address
+// needs the slot of the address.
 static void place_ranks(Prog *g) {
   for (Ref r = 1; r < g->fn->ins.n; r++) {
     const Ins *i = ir_get(g->fn, r);
@@ -407,8 +410,8 @@ static int32_t new_stat(Prog *g, Ref r) {
   return (int32_t)g->p->nstat++;
 }
 
-// Records that an instruction accesses `bytes` bytes of m at once. The granules
-// in which the simulator records accesses may not be wider.
+// Records that an instruction accesses `bytes` bytes of m at once. The
+// simulator records accesses in granules, which must not be wider than that.
 static void note_access(Prog *g, const SimMem *m, int bytes, bool write) {
   if (bytes < 1 || bytes > 32 || (bytes & (bytes - 1)))
     ctx_fail(g->cx, ERR_ARG, "the simulator cannot move %d bytes at once",
@@ -455,8 +458,8 @@ static void decode_copy(Prog *g, const Ins *i, SimIns *d) {
     d->stat = new_stat(g, d->ref);
 }
 
-// Returns element k of an array of integers, which have `bytes` (4 or 8) bytes
-// each.
+// Returns element k of an array of signed integers, which have `bytes` (4 or 8)
+// bytes each.
 static int64_t whole(const uint8_t *p, int64_t k, int bytes) {
   int64_t wide = 0;
   int32_t narrow = 0;
@@ -465,8 +468,8 @@ static int64_t whole(const uint8_t *p, int64_t k, int bytes) {
   return bytes == 8 ? wide : narrow;
 }
 
-// If m can be a tensor of counters, records the first element of m that is not
-// 0 (SimCounter).
+// If m can be a tensor of counters, sets SimProg.counter to the first element
+// of m that is not 0.
 static void note_counter(Prog *g, const SimMem *m) {
   enum { MOST_COUNTERS = 4096 };
   int bytes = m->bits / 8;
@@ -526,8 +529,8 @@ static void decode_send(Prog *g, const Ins *i, SimIns *d) {
   d->x = s;
 }
 
-// Decodes an operation on an mbarrier. Operand c is a number of arrivals or
-// bytes, or a parity.
+// Decodes an operation on an mbarrier. Its operand c is the number of arrivals
+// or of bytes, or the parity.
 static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   SimSide *s = NEW(g->cx, SimSide, 1);
   *s = side_of(g, i, ROLE_BAR);
@@ -535,15 +538,15 @@ static void decode_mbarrier(Prog *g, const Ins *i, SimIns *d) {
   if (rank) s->mem = peer_of(g, s->mem, rank);
   d->x = s;
   Ref phase = operand_ref(g->fn, i, ROLE_PARITY);
-  // whether a token, not a parity, names the phase
+  // whether the operand that names the phase is a token, not a parity
   d->wide = phase && ir_type(g->fn, phase) == DT_U64;
   d->jump = g->l->tries ? 0 : g->token[d->ref];
   d->sem = (uint8_t)hint_get(i->flags, HINT_SEM);
   d->scope = (uint8_t)hint_get(i->flags, HINT_SCOPE);
 }
 
-// Returns a number of bytes that divides the part of each box row that is
-// inside the tensor.
+// Returns a number of bytes, at most 16, that divides a row of the tensor. It
+// therefore divides the part of each box row that is inside the tensor.
 static int box_unit(const TensorMap *m, int bits) {
   int unit = 16;
   while (m->extent[0] * bits / 8 % unit) unit /= 2;
@@ -642,7 +645,7 @@ static void decode_matrix(Prog *g, const Ins *i, SimIns *d) {
 static void decode_tcgen05(Prog *g, const Ins *i, SimIns *d) {
   if (i->op == OP_TCCOMMIT) {
     decode_mbarrier(g, i, d);
-    d->b = d->c;  // The mask of CTAs becomes operand b.
+    d->b = d->c;  // The mask of CTAs was decoded as operand c.
     d->c = 0;
   } else if (i->op == OP_TCALLOC) {
     SimTensorIns *x = arena_zero(g->cx, &g->cx->scratch, sizeof *x);
@@ -722,8 +725,8 @@ static void add_use(Prog *g, SimUses *u, Ref r) {
   if (r) u->slot[u->n++] = g->slot[r];
 }
 
-// Adds the values from which the address of memory operand o is computed.
-// (SimAddressed has the values of a raw address.)
+// Adds the values from which the address of memory operand o is computed. (For
+// a raw address, SimAddressed has these values.)
 static void add_place(Prog *g, SimUses *u, const Operand *o) {
   const Ins *m = ir_get(g->fn, o->ref);
   if (m->op == OP_PTR || sim_in_registers(g->p->mem[o->ref])) return;
@@ -731,8 +734,8 @@ static void add_place(Prog *g, SimUses *u, const Operand *o) {
   add_use(g, u, operand_ref(g->fn, m, ROLE_RANK));
 }
 
-// Adds the values that must be defined when i executes. A shuffle only moves
-// its first operand, which may be undefined.
+// Adds the values that must be defined when i executes. The first operand of a
+// shuffle may be undefined, because a shuffle only moves it.
 static void add_uses(Prog *g, const Ins *i, SimUses *u) {
   bool moves = intrin_shuffles(i);
   Operand o, dst = operand_of(g->fn, i, ROLE_DST);
@@ -757,7 +760,7 @@ static void add_uses(Prog *g, const Ins *i, SimUses *u) {
 }
 
 // Returns the values that must be defined when instruction i executes. Returns
-// NULL if no operand has per-lane values, as in a uniform instruction.
+// NULL if there are none with a separate value for each lane.
 static const SimUses *uses_of(Prog *g, const Ins *i, const SimIns *d) {
   if (d->uniform || op_effect((Op)i->op) & (EF_PURE | EF_VAR)) return NULL;
   size_t most = 2 * (OPERANDS + (size_t)i->nx);
@@ -831,7 +834,8 @@ static void decode(Prog *g, Ref r, const Ins *i, SimIns *d, uint32_t at) {
     case OP_TCRELINQUISH: case OP_TCWAITLD: case OP_TCWAITST: case OP_TCFENCE:
     case OP_TMAPREFETCH: case OP_BULKCOMMIT: case OP_BULKWAIT:
     case OP_TRAP: case OP_BREAKIF: case OP_EXITIF:
-      break;  // The other operations need only slots, Ins.imm and flags.
+      // The other operations need no data beyond slots, Ins.imm and flags.
+      break;
 #define OP(...)
 #define LEAF(id, ...) case OP_##id:
 #include "ir/ops.h"
@@ -858,7 +862,7 @@ static SimTerm term_of(Prog *g, Ref r, int64_t konst) {
 }
 
 // Decodes the assertion that begins at entry k of Fn.claim into d. Returns the
-// index of the next assertion.
+// index in Fn.claim of the next assertion.
 static size_t decode_assertion(Prog *g, size_t k, SimIns *d) {
   const Claim *c = &g->fn->claim.p[k];
   size_t n = 1;
@@ -882,9 +886,9 @@ static size_t decode_assertion(Prog *g, size_t k, SimIns *d) {
   return k + n;
 }
 
-// Returns an array, indexed by patch, of SimIns.x for the instruction that the
-// patch makes. The entry is NULL unless the instruction operates on an mbarrier
-// or a tensor map.
+// Returns an array with one entry for each patch: the SimIns.x of the
+// instruction that the patch inserts. It is NULL unless this instruction
+// operates on an mbarrier or a tensor map.
 static const void *const *edited(Prog *g) {
   const void **x = arena_zero(g->cx, &g->cx->scratch,
                               (g->l->npatch + 1) * sizeof *x);
@@ -892,8 +896,8 @@ static const void *const *edited(Prog *g) {
     const SimPatch *e = &g->l->patch[k];
     SimSide *ring = arena_zero(g->cx, &g->cx->scratch, sizeof *ring);
     if (e->mem && e->op == OP_MAPACQUIRE) {
-      // The inserted MAPACQUIRE acquires the tensor map at e->mem, a TMAPAT. It
-      // has the operands of this TMAPAT.
+      // The inserted MAPACQUIRE takes its operands from the TMAPAT e->mem,
+      // whose tensor map it acquires.
       Ins i = *ir_get(g->fn, e->mem);
       SimIns d = {.op = i.op = e->op, .ref = e->mem};
       decode_map(g, &i, &d);
@@ -917,8 +921,8 @@ static void decode_one(Prog *g, Ref r, const void *const *put) {
   p->nins++;
 }
 
-// Decodes the IR instructions that compute operands for the patches of
-// instruction r.
+// Decodes the IR instructions that compute the new operands of instruction r
+// for its patches.
 static void decode_operands(Prog *g, Ref r, const void *const *put) {
   for (size_t k = 0; k < g->l->npatch; k++) {
     const SimPatch *e = &g->l->patch[k];
@@ -953,12 +957,12 @@ static void decode_all(Prog *g) {
   if (p->nins) p->ins[p->nins].src = p->ins[p->nins - 1].src;
 }
 
-// Returns the number of registers that a thread has at the start of a kernel
-// with setmaxnreg: the largest number with which the required number of CTAs
-// fits on an SM. The number is limited by the kernel's own limit, and by
-// `largest`, the largest number that a setmaxnreg.inc requests (0: none), as in
-// ptxas 13.0. The warps are distributed over the four partitions of an SM. A
-// thread's registers are allocated in units of 8.
+// Returns the number of registers per thread at the start of a kernel with
+// setmaxnreg. As in ptxas 13.0, this is the largest number with which the
+// required number of CTAs fits on an SM. It is at most the kernel's own limit,
+// and at most `largest`, the largest number that a setmaxnreg.inc requests (0:
+// none). The warps are distributed over the four partitions of an SM. Registers
+// are allocated in units of 8 for each thread.
 static int registers_of(const SimProg *p, int64_t largest) {
   int blocks = p->fn->min_blocks > 0 ? p->fn->min_blocks : 1;
   int n = 65536 / 4 / LANES / (blocks * ((p->nwarp + 3) / 4));
@@ -967,9 +971,8 @@ static int registers_of(const SimProg *p, int64_t largest) {
   return (n > most ? most : n) & ~7;
 }
 
-// Counts the actors of a cluster: warps, agents and mbarriers. The mbarriers
-// are the elements of all objects in which some instruction initializes an
-// mbarrier.
+// Counts the actors of a cluster (actors.h). The mbarriers are the elements of
+// all objects in which some instruction initializes an mbarrier.
 static void count_actors(SimProg *p, const Launch *l) {
   enum { MOST = 128 };  // maximum number of mbarriers of a CTA
   const Fn *fn = l->fn;
@@ -1002,8 +1005,8 @@ static void count_actors(SimProg *p, const Launch *l) {
   for (int k = 0; k < ACTOR_COUNT; k++) first[k + 1] = first[k] + count[k];
 }
 
-// Reports whether the results of a cluster may depend on other clusters because
-// of instruction d.
+// Reports whether instruction d can make the results of a cluster depend on
+// other clusters.
 static bool depends(Prog *g, const SimIns *d) {
   const SimSide *s = d->x;
   if (d->op == OP_PTR) return depends(g, ((const SimAddressed *)d->x)->ins);
@@ -1055,7 +1058,7 @@ SimProg *decode_make(Ctx *cx, const Launch *l) {
   p->nall = p->ncta * p->nwarp;
   count_actors(p, l);
   p->nunit = clusters(l);
-  // Reserve slot 0, because 0 stands for the absence of a slot.
+  // Reserve slot 0, because 0 means "no slot".
   take(&g, 64, 64);
   p->rows = NEW(cx, SimRows, 2 * n);
   areas_find(cx, p);

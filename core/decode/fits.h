@@ -7,7 +7,8 @@
 
 // Fails with ERR_LAUNCH if the dimensions are invalid.
 void fits_check(Ctx *cx, const Launch *l);
-// Fails with ERR_LAUNCH if the grid is too large to run all of its blocks.
+// Fails with ERR_LAUNCH if the grid has too many blocks for the simulator to
+// run all of them.
 void fits_all(Ctx *cx, const Launch *l);
 
 // Return properties of the simulated GPU: the number of SMs, of blocks that run

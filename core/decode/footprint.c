@@ -1,6 +1,6 @@
 // Computes footprints: the elements of an argument's memory that its layout
-// reaches. Elements between them are gaps, such as those after the rows of a
-// padded matrix.
+// reaches. The elements between them are gaps, such as the padding after the
+// rows of a matrix.
 #include "decode/footprint.h"
 
 #include "layout/algebra.h"
@@ -8,8 +8,8 @@
 
 #include <string.h>
 
-// Returns the layout of argument k as text. Takes the value of each dynamic
-// number in the layout from the arguments that follow argument k.
+// Returns the layout of argument k as text. The dynamic numbers of the layout
+// are the values of the arguments that follow argument k.
 static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
                              size_t k) {
   const char *s = "";
@@ -19,7 +19,7 @@ static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
     int64_t n = wide ? (int64_t)l->arg[k].bits : (int32_t)l->arg[k].bits;
     s = arena_printf(cx, &cx->scratch, "%s%.*s%lld", s, (int)(q - text), text,
                      (long long)n);
-    // Skip the divisibility, which is in braces.
+    // Skip the known divisor of the number, which is in braces.
     if (q[1] == '{') q = strchr(q, '}');
   }
   return arena_printf(cx, &cx->scratch, "%s%s", s, text);
@@ -27,7 +27,7 @@ static const char *layout_of(Ctx *cx, const Launch *l, const char *text,
 
 static bool put_mode(SimFootprint *t, int64_t extent, int64_t stride) {
   if (t->n == FOOTPRINT_MODES || stride < 0 || extent < 1) return false;
-  // A mode with stride 0 repeats a single element.
+  // A mode with stride 0 repeats one element, so its extent counts as 1.
   t->extent[t->n] = stride ? extent : 1;
   t->stride[t->n++] = stride;
   return true;
@@ -80,7 +80,7 @@ const SimFootprint *footprint_gaps(Ctx *cx, const Launch *l, const Mem *m) {
   int64_t below = INT64_MAX;
   for (int k; (k = next_mode(&t, below)) >= 0; below = t.stride[k]) {
     int j = next_mode(&t, t.stride[k]);
-    // Two modes have the same stride, so they overlap.
+    // Two modes with the same stride overlap, so the gaps are unknown.
     for (int i = 0; i < t.n; i++)
       if (i != k && t.extent[i] > 1 && t.stride[i] == t.stride[k]) return NULL;
     int64_t inner = j < 0 ? 1 : t.extent[j] * t.stride[j];

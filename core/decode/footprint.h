@@ -1,4 +1,5 @@
-// Footprints: which elements the layout of an argument reaches (footprint.c).
+// Footprints: the set of elements of memory that the layout of an argument
+// reaches (footprint.c).
 #ifndef CUTE_DECODE_FOOTPRINT_H
 #define CUTE_DECODE_FOOTPRINT_H
 
@@ -6,7 +7,7 @@
 #include "layout/layout.h"
 
 enum { FOOTPRINT_MODES = 16 };
-// The modes of the layout, without nesting: extents, and strides in elements. A
+// The extents and strides (in elements) of all modes of the flattened layout. A
 // mode with stride 0 has extent 1.
 struct SimFootprint {
   int n;
@@ -14,12 +15,13 @@ struct SimFootprint {
 };
 typedef struct SimFootprint SimFootprint;
 
-// Reads the layout of object m of global memory, with the extents that launch l
-// gives, into *to. Returns false if the layout is unknown at the launch.
+// Writes the layout of object m of global memory to *to. Launch l provides
+// dynamic extents and strides. Returns false if the layout is unknown at the
+// launch.
 bool footprint_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to);
-// Fill in *t, the footprint of an object of global memory, or of the tensor
-// that a tensor map with elements of `bits` bits describes. Return false if the
-// footprint is unknown at the launch.
+// Write to *t the footprint of an object of global memory, or of the tensor
+// that tensor map m describes. `bits` is the size of that tensor's elements.
+// Return false if the footprint is unknown at the launch.
 bool footprint_layout(Ctx *cx, SimFootprint *t, const Launch *l, const Mem *m);
 bool footprint_map(SimFootprint *t, const TensorMap *m, int bits);
 // Returns the footprint of object m if its layout skips elements of memory.

@@ -1,6 +1,5 @@
-// Fragment layouts of MMA and matrix-copy atoms: for each value of each thread,
-// its element in a tile. The fragment layouts are computed from the TV layouts
-// in the atoms' table rows.
+// Computes the fragment layouts of MMA and matrix-copy atoms from their TV
+// layouts: the element of a tile that each value of each thread holds.
 #include "decode/fragments.h"
 
 #include <string.h>
@@ -52,8 +51,8 @@ static int mode_at(const Mode *m, int i) {
 // ---- MMA ----
 
 // Returns the description of an operand: a row-major tile (rows x cols), and
-// the elements that each lane holds according to the TV layout tv_text. TV
-// coordinates are column-major.
+// the elements of it that each lane holds. The TV layout tv_text maps to a
+// linear index of the tile in column-major order.
 static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
                           DType t, int rows, int cols) {
   Tv tv = read_tv(cx, tv_text);
@@ -72,7 +71,7 @@ static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
   return o;
 }
 
-// Sets the registers of an MMA operand in o.
+// Sets the registers of MMA operand o from the IR operand `from`.
 static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
                           SimOperand *o) {
   o->mem = mem[from->ref];
@@ -87,7 +86,7 @@ static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
   o->reg = reg;
 }
 
-// Returns the description of operand o, which is one 32-bit register.
+// Returns the location of operand o, a single 32-bit register.
 static SimWord word(Ctx *cx, const SimMem **mem, const Operand *o) {
   SimWord x = {.mem = mem[o->ref]};
   x.unit = o->reg[0] * (uint32_t)x.mem->per;
@@ -113,8 +112,8 @@ static void find_lanes(Ctx *cx, SimMmaIns *mi) {
   mi->lane = lane;
 }
 
-// Describes operand A, and its metadata if the atom is sparse. A sparse atom
-// stores only half of A.
+// Describes operand A. If the atom is sparse, only half of A is stored, and the
+// metadata is described, too.
 static void set_a(Ctx *cx, SimMmaIns *mi) {
   const AtomMma *row = mi->row;
   bool sparse = row->flags & AMF_SPARSE;
@@ -146,8 +145,8 @@ static void describe(Ctx *cx, const AtomMma *row, int sm, SimMmaIns *mi) {
       row->n * row->k > 4096 || row->m * row->n > 4096)
     ctx_fail(cx, ERR_ARG, "the simulator has no %s yet", row->name);
   find_lanes(cx, mi);
-  // The simulator (matrix.c) computes these atoms without the functions of
-  // mma.h.
+  // matrix.c of the simulator computes these atoms without mma.h, so mma_known
+  // does not apply to them.
   bool own = atom_mma_alone(row) || row->flags & (AMF_SPARSE | AMF_SCALE) ||
              row->a_type == DT_C64;
   if (!own && !mma_known(&mi->m))
@@ -188,8 +187,8 @@ static void find_shared(Ctx *cx, const Launch *l, const SimMem **mem,
       all[(*n)++] = mem[fn->mem.p[k].ref];
 }
 
-// Describes the rows of a wgmma's tile that the first warp holds. The other
-// warps hold their rows in the same way.
+// Describes the rows of a wgmma's tile that the first warp of the warpgroup
+// holds. Each other warp holds the next rows in the same way.
 static void describe_group(Ctx *cx, const Launch *l, const SimMem **mem,
                            const AtomMma *row, SimMmaIns *mi) {
   mi->row = row;
@@ -240,7 +239,8 @@ static SimTensorPlace place(const Launch *l, const SimMem **mem,
     .off = slot[o->off], .wide = sim_wide(ir_type(l->fn, o->off))};
 }
 
-// Describes the cell of tensor memory that belongs to each register of a copy.
+// Describes a copy between registers and tensor memory: for each register, its
+// cell (lane and column) of tensor memory.
 static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
                           SimTensorIns *x) {
   const AtomCopy *row = x->copy;
@@ -268,11 +268,11 @@ static void describe_copy(Ctx *cx, const SimMem **mem, const Operand *regs,
   x->reg = reg;
 }
 
-// For each 16-byte piece of tensor memory that a tcgen05.cp writes, finds the
-// piece of the source, and the address in tensor memory. In a layout of bits,
-// the first two modes are rows and the bits of a row. Each other mode repeats
-// these rows: it selects further source rows or, if its source stride is 0, the
-// same rows.
+// For each 16-byte piece of tensor memory that a tcgen05.cp writes, finds its
+// address, and the piece of the source that is copied there. The layouts map to
+// bits. The first two modes of `to` are the rows, and the bits of a row. Each
+// other mode repeats these rows. It reads further source rows or, if its source
+// stride is 0, the same source rows again.
 static void describe_rows(Ctx *cx, SimTensorIns *x) {
   enum { BITS = 8 * PIECE };
   const AtomCopy *row = x->copy;
@@ -302,7 +302,7 @@ static void describe_rows(Ctx *cx, SimTensorIns *x) {
   x->bytes = bits / 8, x->span = bits / 32;
 }
 
-// Returns the kind of a tcgen05.mma, a word of its PTX text.
+// Returns the kind of a tcgen05.mma: the word after ".kind::" in its PTX text.
 static UmmaKind kind_of(const AtomMma *row) {
   const char *name = strrchr(row->ptx, ':') + 1;
   size_t n = strcspn(name, ".");
@@ -361,8 +361,9 @@ SimTensorIns *fragments_tensor(Ctx *cx, const Launch *l, const SimMem **mem,
 // ---- ldmatrix, stmatrix, movmatrix ----
 
 // Returns a table for ldmatrix or stmatrix of `num` matrices. For each
-// register, half and lane, the table has the index of a 16-bit piece of the
-// matrices. tv_text: layout (thread,bit) -> bit of the registers.
+// register, 16-bit half and lane, the table has the index of the half among the
+// 16-bit pieces of the matrices. tv_text is the layout (thread,bit) -> bit of
+// the registers.
 static uint8_t *halves(Ctx *cx, const char *tv_text, int num) {
   Tv tv = read_tv(cx, tv_text);
   uint8_t *half = NEW(cx, uint8_t, (size_t)num * 2 * LANES);

@@ -8,9 +8,10 @@
 #include "hardware/mma.h"
 #include "hardware/ummamath.h"
 
-// An operand of an MMA. Value v of each thread is in the mem->per units of mem
-// that start at unit reg[v]. at[v * 32 + lane] is the value's row-major
-// position in the tile. For a sparse A, this is the tile of stored values.
+// The elements of an MMA operand in the registers of each thread. Value v of a
+// thread is stored in the mem->per units of mem from unit reg[v] on. at[v * 32
+// + lane] is the value's row-major position in the tile. For a sparse A, the
+// tile contains only the stored values.
 typedef struct SimOperand {
   const SimMem *mem;
   DType type;
@@ -21,7 +22,7 @@ typedef struct SimOperand {
   const uint16_t *at;
 } SimOperand;
 
-// A 32-bit register: the units of mem that start at `unit`.
+// A 32-bit register, which is stored in the units of mem from `unit` on.
 typedef struct SimWord {
   const SimMem *mem;
   uint32_t unit;
@@ -30,27 +31,27 @@ typedef struct SimWord {
 typedef struct SimMmaIns {
   const AtomMma *row;
   SimMma m;
-  // number of groups of lanes, each of which computes a separate tile (4 for
-  // MMAs of quad pairs)
+  // number of groups of lanes; each group computes a separate tile (MMAs of
+  // quad pairs have 4 groups)
   int groups;
   int threads;         // number of lanes of a group
   const uint8_t *lane; // lane[g * threads + t]: lane number t of group g
   // number of rows of a tile that the lanes of a group hold
   int rows;
   // whether value v of lane l of the accumulators is element v * 32 + l in the
-  // order of mma_place, which mma_multiply expects
+  // order of mma_place; mma_multiply requires this order
   bool arranged;
   SimOperand d, a, b, c;
-  // For a wgmma, the operands d, a and c describe the 16 rows that one warp
-  // computes. `desc` has the slots of the descriptors of A (0 if A is in
-  // registers) and of B. `add` is the slot of the predicate that decides
-  // whether to accumulate.
+  // For a wgmma, d, a and c describe the 16 rows that one warp computes. `desc`
+  // has the slots of the descriptors of A and B; A's is 0 if A is in registers.
+  // `add` is the slot of the predicate that selects D = A * B + D over D = A *
+  // B.
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
   // scale factors of A and B, and metadata of A, each in one 32-bit register
   SimWord more[3];
-  SimOperand meta;     // sparse A: positions of its 16-bit metadata values
+  SimOperand meta;     // the 16-bit metadata words of a sparse A
 } SimMmaIns;
 
 typedef struct SimMatrix {
@@ -63,8 +64,8 @@ typedef struct SimMatrix {
   // for each 32-bit register of the fragment: the number of its first unit in
   // rmem
   const uint32_t *reg;
-  // half[(reg * 2 + h) * 32 + lane]: index of the 16-bit piece that is half h
-  // of register `reg`
+  // half[(reg * 2 + h) * 32 + lane] is the index, among the 16-bit pieces of
+  // the matrices, of half h of the lane's register `reg`
   const uint8_t *half;
 } SimMatrix;
 
@@ -73,8 +74,8 @@ typedef struct SimMatrix {
 enum { TMEM_LANES = 128, TMEM_COLUMNS = 512, TMEM_GROUP = 16, TMEM_GROUPS = 8,
        TMEM_BLOCK = 32 /* columns of the smallest allocation */ };
 
-// The first element of an operand in tensor memory: slots of the object's
-// address and of the offset in elements.
+// The first element of an operand in tensor memory: the slots of the object's
+// address and of the element's offset, in elements.
 typedef struct SimTensorPlace {
   const SimMem *mem;
   uint32_t address, off;
@@ -85,7 +86,7 @@ typedef struct SimTensorPlace {
 // of CTAs (ranks 2k and 2k + 1), else 1.
 typedef struct SimTensorIns {
   int ctas;
-  SimTensorPlace acc;  // the accumulators, or the columns that are copied
+  SimTensorPlace acc;  // the accumulators, or the columns that a copy accesses
   // MMA: `a` is A in tensor memory (mem NULL: shared memory). desc has the
   // slots of the descriptors of A and B, and `add` is the slot of the
   // predicate.
@@ -97,19 +98,19 @@ typedef struct SimTensorIns {
   uint32_t desc[2], add;
   const SimMem **smem;  // all objects of shared memory
   int nsmem;
-  // Copies: register v of each thread is in the units of rmem that start at
-  // reg[v]. at[v * 32 + lane] is its position in tensor memory, lane * 512 +
-  // column, relative to `acc`. span: number of columns.
+  // Copies: register v of each thread is stored in the units of rmem from
+  // reg[v] on. Its cell in tensor memory is at[v * 32 + lane] = cell's lane *
+  // 512 + column, relative to `acc`. `span` is the number of columns.
   const AtomCopy *copy;
   const SimMem *rmem;
   const uint32_t *reg;
   const uint16_t *at;
   int span;
-  // TCCP: desc[1] is the slot of the descriptor of the source, which has `rows`
-  // rows of `bytes` bytes. The copy has `pieces` pieces of 16 bytes: piece k is
-  // read from source piece number piece[k], counted row by row, and written to
-  // at[k]. groups: mask of the lane groups that the copy writes. lanes: bit k
-  // is set if the copy writes lane k of these groups.
+  // TCCP (tcgen05.cp): desc[1] is the slot of the descriptor of the source,
+  // which has `rows` rows of `bytes` bytes. The copy moves `pieces` pieces of
+  // 16 bytes: source piece piece[k], counted row by row, to at[k]. `groups` is
+  // the mask of the lane groups that the copy writes. Bit k of `lanes` is set
+  // if it writes lane k of these groups.
   int rows, bytes, pieces;
   const uint8_t *piece;
   uint32_t groups, lanes;

@@ -14,8 +14,8 @@ typedef struct LaunchArg {
   const TensorMap *map;  // tensor-map argument: the map
   uint64_t bits;     // scalar argument: its raw bits
   // How earlier launches use this memory. SIM_READ, SIM_WRITTEN: the preceding
-  // launch reads or writes it. The same bits shifted by SIM_FAR: a launch
-  // before the preceding launch, which may still run, reads or writes it.
+  // launch reads or writes it. SIM_READ << SIM_FAR, SIM_WRITTEN << SIM_FAR: a
+  // launch before the preceding one reads or writes it, and may still run.
   uint8_t before;
 } LaunchArg;
 typedef struct Launch {
@@ -34,14 +34,15 @@ typedef struct Launch {
   const SimPatch *patch;   // patches of fn (patch.h)
   size_t npatch;
   struct SimDebug *debug;  // the attached debugger (debugger.h), or NULL
-  // for each instruction of fn: number of executions by warps, which the run
-  // increases; NULL: they are not counted
+  // for each instruction of fn, a counter of executions by warps, which the run
+  // increases; NULL: not counted
   uint64_t *executed;
 } Launch;
 
 // A counter in global memory that threads may increment atomically, and that is
-// not 0 when the launch begins. mem: 1 + index into Fn.mem; 0: no such counter.
-// at: element of the object. value: value at the start of the launch.
+// not 0 when the launch begins. `mem` is 1 + its object's index into Fn.mem, or
+// 0 if no counter was found. `at` is its element of the object. `value` is its
+// value at the start of the launch.
 typedef struct SimCounter { int32_t mem; int64_t at, value; } SimCounter;
 
 #endif

@@ -1,8 +1,8 @@
-// Patches a program: removes, weakens, inserts and replaces instructions, and
-// replaces operands. Other instructions keep their indices, because an inserted
-// instruction is treated as part of the next instruction. IR instructions that
-// compute a new operand are appended to the function and decoded before the
-// instruction that uses it.
+// Applies patches to a program. A patch removes, weakens, inserts or replaces
+// an instruction, or replaces an operand. Other instructions keep their
+// indices, because an inserted instruction is treated as part of the next one.
+// IR instructions that compute a new operand are appended to the function, and
+// are decoded before the instruction that uses it.
 #include "decode/patch.h"
 
 #include <string.h>

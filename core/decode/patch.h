@@ -13,8 +13,8 @@ typedef enum SimPatchKind {
   // insert a new instruction with op, imm, flags and count before the patched
   // instruction
   PATCH_BEFORE,
-  // change the instruction's memory order (HINT_SEM) to sem and its scope to
-  // scope; 0: unchanged
+  // change the instruction's memory order (HINT_SEM) and scope to the fields
+  // `sem` and `scope`; 0: unchanged
   PATCH_SEM,
   // replace operand number `operand` of the instruction; `from` and `step`
   // specify how the new operand is computed
@@ -49,17 +49,17 @@ typedef struct SimPatch {
   // the function. An instruction may have several PATCH_BEFOREs.
   Ref ref;
   uint8_t how;   // a SimPatchKind
-  // The Op of a new instruction. Either it has no operands (a barrier, a wait,
-  // a fence), or `mem` determines them:
-  // - MBARWAIT, MBARARRIVE, MBARTX and MBARCPASYNC on a ring of mbarriers:
-  //   execution n uses mbarrier base + n % count of mem. MBARWAIT waits for
-  //   phase n / count + imm. Only MBARWAIT may also be used with PATCH_AS. If
-  //   imm is 1, only one lane executes MBARARRIVE. In MBARTX, one lane expects
-  //   imm bytes.
-  // - MAPACQUIRE: acquires the tensor map in memory that a TMAPAT names.
+  // The Op of a new instruction. It must have no operands (a barrier, a wait, a
+  // fence), unless `mem` is set and determines them:
+  // - MBARWAIT, MBARARRIVE, MBARTX and MBARCPASYNC on a ring of mbarriers,
+  //   `mem`: execution n uses mbarrier base + n % count of the ring. MBARWAIT
+  //   waits for phase n / count + imm. Only MBARWAIT may also be used with
+  //   PATCH_AS. If imm is 1, only one lane executes MBARARRIVE. In MBARTX, one
+  //   lane expects imm bytes.
+  // - MAPACQUIRE acquires the tensor map in memory that `mem`, a TMAPAT, names.
   uint8_t op;
-  // PATCH_SEM: the new memory order and scope. An inserted MBARWAIT also has
-  // this scope.
+  // PATCH_SEM: the new memory order and scope. `scope` is also the scope of an
+  // inserted MBARWAIT.
   uint8_t sem, scope;
   uint16_t flags;
   uint32_t count;  // thread count of a BAR; 0: all threads of the CTA
@@ -68,7 +68,7 @@ typedef struct SimPatch {
   // PATCH_VALUE: the operand's number, a SimFrom, and the number of steps
   uint8_t operand, from, nstep;
   SimCalc step[PATCH_STEPS];
-  // PATCH_VALUE: IR instructions `first` to last - 1 compute the operand.
+  // PATCH_VALUE: IR instructions `first` to last - 1 compute the new operand.
   // patch_launch sets both fields.
   Ref first, last;
 } SimPatch;
@@ -79,13 +79,13 @@ struct SimIns;
 // PATCH_VALUEs, or l if there are none. The IR instructions that compute them
 // follow the last instruction of l's function.
 const struct Launch *patch_launch(Ctx *cx, const struct Launch *l);
-// Decodes the insertions before instruction r to out, which has room for
-// l->npatch. Returns the number of insertions. end: number of instructions
-// before patch_launch. full: slot with a mask of all lanes. x: SimIns.x for
-// each patch.
+// Writes the instructions that patches insert before instruction r to `out`,
+// which has room for l->npatch. Returns their number. `end` is the number of IR
+// instructions before patch_launch appended others. `full` is the slot with a
+// mask of all lanes. `x` has SimIns.x for each patch.
 uint32_t patch_before(const struct Launch *l, Ref r, Ref end, uint32_t full,
                       const void *const *x, struct SimIns *out);
-// Applies the patches of decoded instruction d to d.
+// Changes d, a decoded instruction, as the patches of its IR instruction state.
 void patch_apply(const struct Launch *l, uint32_t full, const void *const *x,
                  struct SimIns *d);
 

@@ -9,23 +9,23 @@
 // of a CTA, CTAs of a cluster, and warps of a cluster.
 enum { LANES = 32, MAX_WARPS = 32, MAX_BARS = 16, MAX_CTAS = 16,
        MAX_ALL = 256 };
-// size in bytes of a slot, which holds a 32-bit value of all lanes (a 64-bit
-// value takes two slots)
+// size in bytes of a slot; a slot holds a 32-bit value of all lanes, and a
+// 64-bit value takes two slots
 enum { SLOT = 4 * LANES };
 #define FULL 0xffffffffu
 
-// How a value is stored in its slot: 4 or 8 bytes for each of 32 lanes. Each
-// lane holds the raw bits of the value's type, zero-extended (booleans are 0 or
-// 1).
+// The class of a value determines how it is stored in its slot: 4 or 8 bytes
+// for each of 32 lanes. Each lane holds the raw bits of the value's type,
+// zero-extended. A boolean is 0 or 1.
 typedef enum SimClass {
   SC_I32, SC_U32, SC_I64, SC_U64, SC_F32, SC_F64, SC_PRED, SC_OTHER
 } SimClass;
 SimClass sim_class(DType t);
 static inline bool sim_wide(DType t) { return dtype_bits(t) > 32; }
 
-// A memory object under one of its names in the IR. A kernel that recasts an
-// object creates another name, whose elements may have another size. Registers
-// are stored in units. A unit is as wide as the narrowest element among all
+// A memory object, seen through one of its names in the IR. A kernel that
+// recasts an object creates another name, whose elements may have another size.
+// Registers are stored in units as wide as the narrowest element among all
 // names of the object. Unit u of lane l is at base + (u * 32 + l) * size.
 typedef struct SimMem {
   Memory memory;       // the memory that contains the object
@@ -38,27 +38,29 @@ typedef struct SimMem {
   // `count` is the number of accessible elements. `bytes` is the size of the
   // object.
   int64_t count, bytes;
-  // index: the object's index into Fn.mem. named: index into Fn.mem of the
+  // `index` is the object's index into Fn.mem. `named` is the index of the
   // object that the script names. The two differ only for raw addresses.
   int32_t index, named;
-  // shared memory: slot of the rank of the owning CTA; 0: this CTA
+  // shared memory: slot of the rank of the CTA that owns the object; 0: this
+  // CTA
   uint32_t rank;
-  // byte offset of the object: in the CTA's shared memory, or in SimWarp.v for
-  // registers
+  // byte offset of the object in the CTA's shared memory or, for registers, in
+  // SimWarp.v
   uint32_t base;
-  // registers: byte offset in SimWarp.v of the masks, one for each unit, of the
-  // lanes in which the unit is defined
+  // registers: byte offset in SimWarp.v of the definedness masks. Each unit has
+  // a mask of the lanes in which it is defined.
   uint32_t def;
   // Global memory: `p` points to the object's bytes. `defined` has one bit for
-  // each byte: whether it is defined.
+  // each byte, which is set if the byte is defined.
   uint8_t *p, *defined;
   // global memory at a raw address: slot of the address; 0: none
   uint32_t address;
-  // raw address: whether it is in memory of Launch.known, not of an argument
+  // raw address: whether it is in memory of Launch.known, not in an argument's
+  // memory
   bool known;
   bool lax;  // whether the kernel may read undefined elements without a report
   bool mbars;          // shared memory: whether it may hold mbarriers
-  // global memory: its uses by the preceding launch (SIM_READ ...)
+  // global memory: how preceding launches use it (LaunchArg.before)
   uint8_t before;
   // global memory: the host memory that contains the object
   struct SimArea *area;
@@ -73,8 +75,8 @@ static inline bool sim_in_registers(const SimMem *m) {
   return m->memory == MEMORY_REGISTERS;
 }
 
-// Returns the number of an element's first bit, element * bits. If the product
-// overflows, returns the smallest or largest int64_t, which is in no memory.
+// Returns the position of an element's first bit in m, element * bits. If the
+// product overflows, returns INT64_MIN or INT64_MAX, which no object contains.
 static inline int64_t simprog_bit(const SimMem *m, int64_t element) {
   int64_t bit;
   if (!__builtin_mul_overflow(element, (int64_t)m->bits, &bit)) return bit;
@@ -88,15 +90,17 @@ typedef struct SimSide {
   // the DType of the access, which may be wider than an element of the object
   uint8_t type;
   bool wide;  // whether the offset has 64 bits
-  // Registers: index of the first unit. In patches (patch.c): first element of
-  // a ring of mbarriers.
+  // Registers: index of the first unit. Otherwise, in patches (patch.c): index
+  // of the first element of a ring of mbarriers.
   int64_t konst;
 } SimSide;
 
 typedef struct SimCopy {
   SimSide dst, src;
   uint32_t pred;       // slot of the predicate; 0: none
-  uint32_t part;  // slot of the number of bytes that each lane reads; 0: all
+  // slot of the number of bytes that each lane reads (0: all); the rest of the
+  // destination is zero-filled
+  uint32_t part;
   int bytes;           // bytes that each lane copies
 } SimCopy;
 
@@ -116,11 +120,11 @@ typedef struct SimPrint {
 } SimPrint;
 
 // The values that must be defined when an instruction executes: the slots of
-// its operands, as ops.h specifies them. A store to registers does not use the
-// stored value.
+// its operands, as ops.h specifies them. A value that is stored to registers
+// may be undefined, so it is not among them.
 typedef struct SimUses {
   uint32_t value;  // slot of a value that is stored to registers; 0: none
-  const SimMem *to;  // these registers
+  const SimMem *to;  // the registers to which it is stored
   int n;
   uint32_t slot[];
 } SimUses;
@@ -132,32 +136,33 @@ typedef struct SimIns {
   uint8_t to;          // DType of the result (CVT, BITCAST)
   // whether the result is equal in all lanes, so that only lane 0 is computed
   bool uniform;
-  // whether a uniform result is also copied to the other lanes
+  // whether a uniform result is also copied to the slots of the other lanes
   bool spread;
-  // `wide`: values have 64 bits. For an ATOMIC: `idle`: its result is unused;
-  // `alone`: it is idle and commutes with atomics of the same AtomicKind.
+  // `wide`: values have 64 bits. `idle`: the result of an ATOMIC is unused.
+  // `alone`: it is unused, and the ATOMIC commutes with others of its
+  // AtomicKind.
   bool wide, idle, alone;
-  uint8_t watch;       // a SimWatch, for results of arithmetic (finite.h)
-  // END: the Op that opened its region; FOR: whether its bounds are uniform
+  uint8_t watch;       // how to check the result for NaN: a SimWatch (finite.h)
+  // END: the Op that opened the region. FOR: whether the bounds are uniform.
   uint8_t head;
   uint16_t flags;      // Ins.flags
   // LD, ST, ATOMIC, MBAR*: memory order (0: weak) and scope
   uint8_t sem, scope;
-  // a Who: which lanes must execute the instruction together
+  // a Who: the threads that must execute the instruction together
   uint8_t who;
-  // WHO_MASK: slot of the mask of lanes, the last operand
+  // WHO_MASK: slot of the mask of these threads, the last operand
   uint32_t mask;
   // slots of the result (d) and of the three operands, as byte offsets in
   // SimWarp.v
   uint32_t d, a, b, c;
-  // index of the target instruction. For MBARTRY and MBARWAIT, see try_wait.h.
+  // index of the target of a jump. For MBARTRY and MBARWAIT, see try_wait.h.
   uint32_t jump;
   // `src` is the source line, an index into Fn.src. `ref` is the IR
   // instruction.
   uint32_t src, ref;
   int32_t stat;        // index of the instruction's statistics record, or -1
-  // Patches (patch.c): thread count of a barrier, or number of mbarriers in a
-  // ring.
+  // Patches (patch.c): thread count of an inserted barrier, or number of
+  // mbarriers in a ring.
   uint32_t put;
   int64_t imm;
   const SimUses *uses;  // NULL: the instruction uses no per-lane value
@@ -176,15 +181,15 @@ typedef struct SimInit {
   uint32_t src;        // source line of the first use, or 0
 } SimInit;
 
-// n rows of `size` bytes for each of 32 lanes, at offset `at` in SimWarp.v.
-// Size 0: rows of one bit for each lane.
+// Storage in SimWarp.v, from offset `at` on: n rows, each with `size` bytes for
+// each of 32 lanes. If size is 0, each row has one bit for each lane.
 typedef struct SimRows { uint32_t at, n, size; } SimRows;
 
 typedef struct SimArea SimArea;    // see areas.h
 // Data that communicating clusters share: the number of changes of global
 // memory so far, and tensor maps that the kernel made (tensormap_ops.c).
 typedef struct SimCommon { uint64_t changes; struct SimMaps *maps; } SimCommon;
-// maximum number of listeners with state in SimProg.own
+// maximum number of listeners that keep state in SimProg.own
 enum { SIM_OWNERS = 12 };
 
 typedef struct SimProg {
@@ -195,17 +200,17 @@ typedef struct SimProg {
   uint32_t nins;
   SimInit *init;
   uint32_t ninit;
-  // for each IR instruction that names a memory object: the object
+  // for each IR instruction that names a memory object: that object
   const SimMem **mem;
   uint32_t nstat;
-  uint32_t *stat_ref;  // for each statistics record: its IR instruction
+  uint32_t *stat_ref;  // for each statistics record: the instruction it counts
   // `value_bytes` is the number of bytes of a warp's registers and values.
   // `slot` has, for each Ref, the slot of the value of that instruction.
   uint32_t value_bytes, *slot;
-  // `value_base` is the offset of the first value in SimWarp.v. `ntaint` is the
-  // number of SimTaint records of each warp.
+  // `value_base` is the offset in SimWarp.v of the first value. `ntaint` is the
+  // number of SimTaint records (regs.h) of each warp.
   uint32_t value_base, ntaint;
-  SimRows *rows;  // all storage in SimWarp.v that has a value for each lane
+  SimRows *rows;  // all storage in SimWarp.v with one value for each lane
   uint32_t nrows;
   // The n integer results that may overflow, and the source line of each.
   struct { uint32_t n, *src; } wraps;
@@ -216,7 +221,7 @@ typedef struct SimProg {
   int registers;       // with setmaxnreg: registers per thread at the start
   int nmbar;           // maximum number of mbarriers of a cluster
   SimCounter counter;
-  bool polls;          // whether the kernel accesses memory with a memory order
+  bool polls;          // whether some access has a memory order (it may poll)
   bool watched;        // whether results are checked for NaNs (finite.h)
   SimActors actors;    // the actors: warps, agents and mbarriers (actors.h)
   uint64_t nunit;      // number of clusters of the grid
@@ -225,15 +230,16 @@ typedef struct SimProg {
   int shift;
   SimArea *area;
   int narea;
-  // if a tensor map in memory may describe any tensor: the memory objects that
-  // raw pointers may address (raw_pointer.h)
+  // the memory objects that raw pointers may address (raw_pointer.h), if the
+  // kernel copies through a tensor map in memory, which may describe any of
+  // them
   const SimMem **reach;
-  SimCommon *common;   // if clusters communicate, else NULL
+  SimCommon *common;   // NULL: clusters do not communicate
   // state of listeners (hooks.h), by their numbers
   void *own[SIM_OWNERS];
 } SimProg;
 
-// Decodes a launch into cx->scratch. Fails in the same cases as sim_run.
+// Decodes a launch into cx->scratch. Raises the same errors as sim_run.
 SimProg *decode_make(Ctx *cx, const Launch *l);
 
 // ---- dump.c ----

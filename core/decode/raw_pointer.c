@@ -1,8 +1,7 @@
 // Raw pointers: accesses to memory at addresses that a kernel computes or
-// loads. Each lane may have a different address. Decoding makes a copy of such
-// an instruction for each memory object that it may access. These objects are
-// the memory of each pointer argument, and memory whose address the script
-// requested.
+// loads. Each lane may have a different address. Such an instruction is decoded
+// once for each memory object that it may access: the memory of each pointer
+// argument, and memory whose address the script requested.
 #include "decode/raw_pointer.h"
 
 #include <string.h>
@@ -63,7 +62,8 @@ static int sides_of(const SimIns *d, SimSide *s[2], bool write[2]) {
   return 1;
 }
 
-// Returns a copy of instruction d that has its own copy of the memory operands.
+// Returns a copy of instruction d whose memory operands can be changed without
+// changing those of d.
 static SimIns copy_of(Ctx *cx, const SimIns *d) {
   SimIns out = *d;
   size_t size = is_copy(d) ? sizeof(SimCopy) : is_map(d) ? sizeof(SimMapOp)
@@ -83,8 +83,8 @@ static int32_t object_of(const Fn *fn, size_t k) {
   return -1;
 }
 
-// Returns memory object k, seen as an array of m's elements. For k beyond the
-// last object, returns an empty object.
+// Returns memory object k, accessed as an array of elements of m's type. If k
+// is larger than the last index, returns an empty object.
 static SimMem *mem_of(Ctx *cx, const SimProg *p, const SimMem *m, size_t k) {
   bool exists = k < raw_pointer_pieces(p);
   const LaunchArg *a = exists ? raw_pointer_piece(p, k) : NULL;
@@ -152,8 +152,8 @@ static void split_side(Ctx *cx, SimProg *p, uint32_t *top, SimIns *d, int k,
                 .who = d->who, .sem = d->sem, .x = m, .uses = u};
 }
 
-// Fails if an operand of d is a raw pointer, because the simulator supports raw
-// pointers only in some operations.
+// Fails if an operand of d is a raw pointer. Called for operations in which the
+// simulator does not support raw pointers.
 static void refuse(Ctx *cx, const Fn *fn, const SimIns *d) {
   const Ins *i = ir_get(fn, d->ref);
   Operand o;

@@ -5,9 +5,9 @@
 #include "decode/prog.h"
 #include "layout/layout.h"
 
-// If the layout of m, an object in shared memory, has a mode for the stages of
-// a ring, stores the number of stages in s->stages, and the bytes from one
-// stage to the next in s->stage.
+// If m, an object in shared memory, is a ring of stages according to its
+// layout, sets s->stages to their number, and s->stage to the bytes from one
+// stage to the next.
 void ring_find(Ctx *cx, const Fn *fn, const Mem *m, SimMem *s);
 
 #endif

@@ -1,9 +1,9 @@
-// Links a try_wait to the wait that follows if the try_wait returns false. A
-// try_wait that returns true acquires what the wait would acquire. A try_wait
-// that returns false orders nothing. Therefore, in systematic schedules, such a
-// try_wait returns false, and only the wait is a scheduling step. This requires
-// that the result only flows, through variables and booleans, to branches that
-// do nothing but wait.
+// Finds each mbarrier try_wait that only decides whether a wait follows, and
+// links it to this wait. If the try_wait returns true, it acquires what the
+// wait would acquire. If it returns false, it orders nothing. Therefore the
+// systematic schedules let such a try_wait return false, so that only the wait
+// is a scheduling step. This is valid if the result flows only, through
+// variables and booleans, to branches that do nothing but wait.
 //
 // The wait must be for the phase that the try_wait tested. If a run shows a
 // wait for another phase, all try_waits become scheduling steps (Launch.tries).
@@ -11,9 +11,9 @@
 
 #include "ir/operands.h"
 
-// A union-find structure. A token is the set of values to which a try_wait's
-// result flows. of: another value of the token, or the value itself if it is
-// the root. bad: at the root, whether the token has other uses.
+// A union-find structure. A token is a set of values: all those to which one
+// try_wait's result flows. of: another value of the same token, or the value
+// itself if it is the root. bad: at the root, whether the token has other uses.
 typedef struct Tokens {
   const Fn *fn;
   Ref *of;
@@ -25,8 +25,8 @@ static Ref root(const Tokens *t, Ref r) {
   return r;
 }
 
-// Records that values a and b belong to one token. Returns true if they
-// belonged to different tokens.
+// Merges the tokens (sets of values) of a and b. Returns true if they were
+// different.
 static bool unite(Tokens *t, Ref a, Ref b) {
   if (!t->of[a]) t->of[a] = a;
   Ref x = root(t, a), y = root(t, b);
@@ -35,8 +35,8 @@ static bool unite(Tokens *t, Ref a, Ref b) {
   return x != y;
 }
 
-// If instruction i (number r) passes its operand on, returns the value or
-// variable that receives it. Otherwise returns 0.
+// Returns the value or variable that receives the operand of instruction i
+// (number r), or 0 if i does not pass its operand on.
 static Ref passes(const Ins *i, Ref r) {
   if (i->op == OP_VSET) return i->a[0];
   if (i->op == OP_VAR || i->op == OP_VGET || op_pure((Op)i->op)) return r;
@@ -61,8 +61,8 @@ static bool follow(Tokens *t) {
   return news;
 }
 
-// Adds the waits in the branch at r to the token of its condition, if the
-// branch does nothing but wait. Otherwise marks the token as bad.
+// If the branch at r does nothing but wait, adds its waits to the token (set of
+// values) of its condition. Otherwise marks this token as bad.
 static void take_waits(Tokens *t, Ref r) {
   Ref token = ir_get(t->fn, r)->a[0];
   for (int depth = 1; depth > 0;) {

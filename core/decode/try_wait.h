@@ -5,9 +5,9 @@
 
 #include "decode/prog.h"
 
-// Returns an array indexed by Ref. For each try_wait whose result only decides
-// whether a wait follows, and for each such wait, the array has the first of
-// these instructions in the function. For other instructions it has 0.
+// Finds groups of try_waits and waits such that the results of the try_waits
+// only decide whether these waits follow. Returns an array indexed by Ref. For
+// a member of a group, it has the group's first instruction, else 0.
 Ref *try_wait_find(Ctx *cx, const Fn *fn);
 
 #endif

@@ -43,8 +43,8 @@ int asm_arg(AsmFn *f, const char *type, const char *name, char constraint) {
   return asm_in(f, constraint, name);
 }
 
-// Writes a comma-separated list that starts at column `at`, with line breaks
-// before column 80. `line` starts each new line.
+// Writes a comma-separated list, with line breaks before column 80. The list
+// starts at column `at`, and `line` starts each further line.
 static void put_list(Emit *e, const char *s, size_t at, const char *line) {
   for (size_t n; *s; s += n) {
     n = strcspn(s, ",") + 1;  // length of the next item, with its comma
@@ -105,8 +105,9 @@ void asm_print(AsmFn *f, const char *ptx, const char *operands) {
 
 // ---- lists of registers ----
 
-// Appends an item to a list whose current line begins at *from. After column 66
-// the list continues on a new line, which starts with `line`.
+// Appends an item to a list. *from is the position at which the list's current
+// line begins. After column 66, the list continues on a new line, which starts
+// with `line`.
 static const char *join(Emit *e, size_t *from, const char *list,
                         const char *item, const char *line) {
   if (!*list) return item;

@@ -1,5 +1,6 @@
-// Writes the helper functions of atoms. Each helper executes one instruction.
-// Registers are passed by reference, or as pointers to consecutive registers.
+// Writes the helper functions of copy and MMA atoms. Each helper executes one
+// instruction. It receives registers by reference, or as pointers to
+// consecutive registers.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -16,7 +17,8 @@ const char *atomtext_name(Emit *e, bool mma, int id) {
     if (!ok) *p = '_';
   }
   size_t n = strlen(s);
-  if (n && s[n - 1] == '_') s[n - 1] = '\0';  // the final `>` of the name
+  // remove the underscore of the name's final `>`
+  if (n && s[n - 1] == '_') s[n - 1] = '\0';
   return s;
 }
 
@@ -34,21 +36,21 @@ const char *atomtext_reg_type(char c, DType t) {
 static const char *const names[ATOM_OPERANDS] = {"d", "a", "b", "c", "s",
                                                  "t", "e"};
 
-// Returns the parameter name of operand number o: d, a, b or c, s or t for
-// scale factors, and e for metadata.
+// Returns the parameter name of operand number o: d, a, b or c; s or t for the
+// scale factors of A or B; e for metadata.
 static const char *name_of(const AtomMma *row, int o) {
   return o >= 4 && !(row->flags & AMF_SCALE) ? "e" : names[o];
 }
 
-// Returns the text of register k of a parameter: `a[2]`, or `a2` if registers
-// are passed one by one (refs).
+// Returns the text of register k of parameter `name`: `a2` if registers are
+// passed one by one (refs), else `a[2]`.
 static const char *reg(Emit *e, bool refs, const char *name, int k) {
   return arena_printf(e->cx, &e->cx->scratch, refs ? "%s%d" : "%s[%d]", name,
                       k);
 }
 
-// Returns the asm operands of n registers, numbered from *at on, such as {%4,
-// %5}. bare: omits the braces, as dp4a requires.
+// Returns the asm operands of n registers, such as {%4, %5}. The first number
+// is *at. bare: omits the braces, as dp4a requires.
 static const char *reg_braces(Emit *e, int n, int *at, bool bare) {
   const char *s = bare ? "" : "{";
   for (int k = 0; k < n; k++)
@@ -83,9 +85,10 @@ static void mma_head(AsmFn *f, const AtomUse *u, bool separate) {
   asm_head(f);
 }
 
-// Writes D = A * B + C, or D = A * B + D unless `separate`. After the operands
-// of the product, writes the metadata and the sparsity selector, then each
-// scale factor with the byte and the lanes of a quad that hold the factor.
+// Writes D = A * B + C if `separate`, else D = A * B + D. The operands of the
+// product come first. They are followed by the metadata and the sparsity
+// selector, then by each scale factor with selectors of the byte and the lanes
+// that hold it.
 static void print_plain(AsmFn *f, const AtomUse *u, bool separate) {
   Emit *e = f->e;
   const AtomMma *row = atom_mma(u->id);
@@ -109,7 +112,7 @@ static void print_plain(AsmFn *f, const AtomUse *u, bool separate) {
                 "\n      : $o\n      : $i");
 }
 
-// Writes p += a.q * b.r, one of the four real products of a complex product. p
+// Writes one of the four real products of a complex product: p += a.q * b.r. p
 // is the array x or y. q and r select the real part (x) or the imaginary part
 // (y). `c` is the initial value of p (NULL: p itself).
 static void print_part(AsmFn *f, const AtomUse *u, const char *c, char p,
@@ -134,8 +137,8 @@ static void print_part(AsmFn *f, const AtomUse *u, const char *c, char p,
                 "\n      : $o\n      : $i");
 }
 
-// Writes a complex MMA. D may share registers with A and B, so the helper
-// assigns D after all products.
+// Writes a complex MMA. D is assigned after all products, because D may share
+// registers with A and B.
 static void print_complex(AsmFn *f, const AtomUse *u, bool separate) {
   Emit *e = f->e;
   const char *c = separate ? "c" : "d";
@@ -150,8 +153,8 @@ static void print_complex(AsmFn *f, const AtomUse *u, bool separate) {
                 reg(e, u->refs, "d", k), k, k);
 }
 
-// Writes two multiply-adds on pairs of packed floats. If A or B has one
-// register, both multiply-adds use that register.
+// Writes two FMAs as one instruction on packed pairs of floats. If A or B has
+// only one register, both FMAs use it.
 static void print_fma2(AsmFn *f, const AtomUse *u, bool separate) {
   Emit *e = f->e;
   const AtomMma *row = atom_mma(u->id);
@@ -196,7 +199,7 @@ static void print_mma(Emit *e, const AtomUse *u, bool separate) {
       if (row->a_type == DT_C64) print_complex(&f, u, separate);
       else print_plain(&f, u, separate);
       break;
-    // Other functions write these atoms.
+    // The helpers of these atoms are written elsewhere.
     case MK_FMA: case MK_WGMMA: case MK_TCGEN05: break;
   }
   text_puts(e, "}\n");
@@ -231,8 +234,8 @@ static void print_matrix(Emit *e, const AtomUse *u) {
   }
 }
 
-// Writes the helper of movmatrix, which transposes a matrix that the lanes of a
-// warp hold.
+// Writes the helper of movmatrix, which transposes an 8x8 matrix in the
+// registers of a warp.
 static void print_movm(Emit *e, const AtomUse *u) {
   AsmFn f = {.e = e, .result = "void", .name = atomtext_name(e, false, u->id)};
   asm_param(&f, "unsigned", "&d");

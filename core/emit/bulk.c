@@ -1,5 +1,6 @@
 // Writes bulk copies (boxes of a tensor map, or contiguous bytes) as calls of
-// small functions. Each form of bulk copy that the kernel uses gets a function.
+// small functions. There is one function for each form of bulk copy in the
+// kernel.
 #include "emit/asm.h"
 #include "emit/expr.h"
 
@@ -8,7 +9,7 @@
 struct BulkCall {
   Op op;
   unsigned flags;
-  // number of modes of a box, of coordinates, and of im2col offsets
+  // number of modes of the box, of coordinates, and of im2col offsets
   int modes, coordinates, offsets;
   bool mask, policy;
 };
@@ -16,8 +17,8 @@ struct BulkCall {
 // ---- forms ----
 
 // Returns the form of a bulk copy. In im2col mode, n + 2 coordinates are
-// followed by n offsets. A copy of rows has one more coordinate for each row
-// after the first.
+// followed by n offsets. A copy that gathers or scatters rows has one more
+// coordinate for each row after the first.
 static struct BulkCall form_of(const Emit *e, const Ins *i) {
   Ref at[OPERANDS];
   struct BulkCall m = {.op = (Op)i->op, .flags = i->flags,
@@ -36,7 +37,7 @@ static const char *reduction(const struct BulkCall *m) {
   return atomic_row((AtomicKind)(m->flags & BKF_ATOMIC))->name;
 }
 
-// Returns `name` if the form copies rows, else "".
+// Returns `name` if the form gathers or scatters rows, else "".
 static const char *rows_word(const struct BulkCall *m, const char *name) {
   return m->flags & BKF_ROWS ? name : "";
 }
@@ -91,8 +92,8 @@ static int map_of(AsmFn *a) {
   return asm_arg(a, "const TensorMap *", "map", 'l');
 }
 
-// Returns the asm operands of n parameters whose names start with c, such as ",
-// {%2, %3}": coordinates, or im2col offsets.
+// Adds n parameters whose names start with c: coordinates, or im2col offsets.
+// Returns their asm operands, such as ", {%2, %3}".
 static const char *list_of(AsmFn *a, int n, char c) {
   Buf b = {0};
   Ctx *cx = a->e->cx;
@@ -133,10 +134,10 @@ static const char *print_tma_load(AsmFn *a, const struct BulkCall *m) {
   const char *c = list_of(a, m->coordinates, 'c');
   const char *w = list_of(a, m->offsets, 'w'), *t = tail_of(a, m);
   bool pair = m->flags & BKF_PAIR;
-  // Some targets cannot gather rows to .shared::cluster.
+  // Some targets can gather rows only to .shared::cta.
   bool own = m->flags & BKF_ROWS && !pair && !m->mask;
-  // If bit 24 is cleared, the address refers to the mbarrier in the even CTA of
-  // the pair.
+  // Clearing bit 24 of the address selects the mbarrier in the even CTA of the
+  // pair.
   const char *head = !pair ? "" : PTX(e, "\"{ .reg .b32 full;\\n\"\n"
     "      \"and.b32 full, %%%d, 0xfeffffff;\\n\"\n      ", bar);
   const char *full = pair ? "full" : PTX(e, "%%%d", bar);
@@ -197,8 +198,9 @@ static const char *print_store(AsmFn *a, const struct BulkCall *m) {
     "      \" [%%%d], [%%%d], %%%d%s;\"", hint_of(m), dst, src, n, t);
 }
 
-// Writes a copy to shared memory of another CTA. A shared object has the same
-// offset in all CTAs of a cluster.
+// Writes a copy to shared memory of another CTA. `dst` and `bar` are addresses
+// in this CTA. mapa converts them, because a shared object has the same offset
+// in all CTAs of a cluster.
 static const char *print_send(AsmFn *a, const struct BulkCall *m) {
   Emit *e = a->e;
   (void)m;
@@ -253,7 +255,8 @@ static Helper map_helper(const Ins *i) {
   return helpers[i->op];
 }
 
-// Rejects an operation on tensor maps that only kernels in PTX have.
+// Rejects an operation on tensor maps that exists only in kernels read from
+// PTX.
 static _Noreturn void no_text(Emit *e, const char *what) {
   ctx_fail(e->cx, ERR_ARCH, "'%s' of a kernel read from PTX has no CUDA C: "
            "compile the PTX itself", what);
@@ -308,9 +311,9 @@ static void put_argument(Emit *e, const Operand *o) {
   else expr_pointer(e, o->ref, o->off, PR_ANY);
 }
 
-// Writes the call. The arguments have the order of the parameters that
-// print_one writes: the order of the operands in ops.h, but with the mask and
-// the policy last.
+// Writes the call. Its arguments must have the order of the parameters that
+// print_one writes. This is the order of the operands in ops.h, with the mask
+// and the policy moved to the end.
 void bulk_call(Emit *e, const Ins *i) {
   struct BulkCall m = form_of(e, i);
   Operand o[OPERANDS];

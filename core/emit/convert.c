@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-// Return the names of the functions that convert small floats to and from f32.
+// Return the names of the functions that convert small floats to f32, and from
+// f32.
 const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   switch ((int)t) {
     case DT_F16: return helper_use(e, H_F16_TO_F32);
@@ -20,8 +21,8 @@ const char *convert_to_f32(Emit *e, const Ins *i, DType t) {
   }
 }
 
-// Reports whether i is inlined in a store to registers, where the 16-bit value
-// of i becomes half of a word.
+// Reports whether the 16-bit value of i becomes half of a register word: i is
+// inlined in a store to registers.
 static bool is_half(const Emit *e, const Ins *i) {
   Ref r = (Ref)(i - e->fn->ins.p), at = e->use[r].root;
   if (e->use[r].how != HOW_INLINE || !at) return false;
@@ -56,8 +57,7 @@ static Prec cast(Emit *e, DType t, Ref r) {
   return PR_UNARY;
 }
 
-// Writes a conversion to an integer narrower than a byte, which keeps the low
-// bits.
+// Writes a conversion to an integer narrower than a byte: keeps the low bits.
 static Prec cut(Emit *e, DType t, Ref r) {
   text_puts(e, "(unsigned char)(");
   expr_val(e, r, PR_UNARY);
@@ -86,8 +86,8 @@ static Prec float_to_int(Emit *e, DType t, Ref r) {
   return PR_POST;
 }
 
-// Writes a conversion to f16 or bf16 with one rounding, from a type wider than
-// f32.
+// Writes a conversion from a type wider than f32 to f16 or bf16, with a single
+// rounding.
 static Prec wide_to_half(Emit *e, const Ins *i, DType t, Ref r) {
   if (t == DT_F16) {
     text_printf(e, "%s(", helper_use(e, H_F64_TO_F16));

@@ -1,10 +1,12 @@
-// Emits an Fn as CUDA C that resembles a kernel written by hand: declarations
-// and statements. uses.c decides which instructions become statements, expr.c
-// writes expressions, and helper.c writes the helper functions.
+// Emits a function of the IR as CUDA C that resembles a kernel written by hand.
+// This file writes declarations and statements. uses.c decides which
+// instructions become statements, expr.c writes expressions, and helper.c
+// writes the helper functions.
 //
-// The text must be compiled with --fmad=false. A product and a sum that are
-// separate in the IR are then rounded twice, on the GPU as in the simulator. As
-// in C, signed integers must not overflow, and unsigned integers wrap.
+// Compile the text with --fmad=false. A multiplication and an addition that are
+// separate in the IR are then rounded separately, on the GPU as in the
+// simulator. As in C, signed integers must not overflow, and unsigned integers
+// wrap.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,13 +37,13 @@ static const char *temp_name(const Emit *e, Ref r) {
 static void give_name(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name);
-  // Do not use a name that consists of underscores.
+  // Reject a name that consists only of underscores.
   if (own[strspn(own, "_")]) {
     e->use[r].name = names_new(e, own);
     return;
   }
   const char *want = temp_name(e, r);
-  // A name of a single letter gets a number.
+  // Append a number to a name of a single letter.
   if (!want[1])
     want = arena_printf(e->cx, &e->cx->scratch, "%s%u", want,
                         e->temp[want[0] - 'a']++);
@@ -155,14 +157,14 @@ static void put_simple(Emit *e, const Ins *i, const char *text) {
   text_end(e);
 }
 
-// Writes the PTX instruction `ptx`, which has no operands, as an asm statement.
+// Writes `ptx`, an instruction without operands, as an asm statement.
 static void put_ptx(Emit *e, const Ins *i, const char *ptx) {
   text_begin(e, i);
   text_printf(e, "asm volatile(\"%s;\" ::: \"memory\")", ptx);
   text_end(e);
 }
 
-// Writes a fence. In a kernel without clusters, the fence after the
+// Writes a fence. On targets without clusters, the fence after the
 // initialization of mbarriers has block scope.
 static void put_fence(Emit *e, const Ins *i) {
   bool block = i->imm == FE_MBARINIT && !target_has(e->sm, FT_CLUSTER);
@@ -181,9 +183,9 @@ static void put_cluster(Emit *e, const Ins *i) {
                              i->flags & CLF_UNALIGNED ? "" : ".aligned"));
 }
 
-// Writes operand r of a barrier instruction: a number, or a placeholder such as
-// `%0` if r is traced. If r is 0, writes the number `plain`. *n counts the
-// placeholders.
+// Writes operand r of a barrier instruction. A constant becomes a number. A
+// value known only on the device becomes a placeholder such as `%0`, numbered
+// by *n. If r is 0, writes `plain`.
 static void put_bar_operand(Emit *e, Ref r, int64_t plain, int *n) {
   if (!r || ir_const(e->fn, r, &plain)) text_printf(e, "%" PRId64, plain);
   else text_printf(e, "%%%d", (*n)++);
@@ -220,7 +222,7 @@ static void put_barrier(Emit *e, Ref r) {
 
 // ---- printf ----
 
-// Ends the line inside a string literal and continues the literal on the next
+// Ends a string literal and its line, and begins another literal on the next
 // line.
 static void put_line_break(Emit *e) {
   text_puts(e, "\"");
@@ -229,8 +231,8 @@ static void put_line_break(Emit *e) {
   text_puts(e, "  \"");
 }
 
-// Writes a call of printf. bind/printlib.c has converted the format to C's
-// conversions.
+// Writes a call of printf. The format has C's conversions already
+// (bind/printlib.c).
 static void put_printf(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   uint32_t n;
@@ -274,8 +276,8 @@ static void put_for(Emit *e, Ref r) {
   bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
   text_begin(e, i);
   int64_t unroll = i->imm ? i->imm : e->use[r].rolled, limit;
-  // ptxas 13 loses iterations when it unrolls a loop that counts down to a
-  // negated limit.
+  // Prevent a bug of ptxas 13: when it unrolls a loop that counts down to a
+  // negated limit, iterations are lost.
   if (!unroll && !up && !ir_const(e->fn, i->a[1], &limit)) unroll = 1;
   if (unroll) {
     text_printf(e, "#pragma unroll %" PRId64, unroll);
@@ -314,7 +316,7 @@ static bool nothing_until_end(const Emit *e, Ref r) {
 }
 
 // Returns the BREAKIF that is the first statement of the loop at r, or 0. Its
-// negated condition becomes the loop's condition.
+// condition is negated to become the condition of a C loop.
 static Ref loop_test(const Emit *e, Ref r) {
   for (r++; !uses_is_line(e, r);) r++;
   const Ins *i = ir_get(e->fn, r);
@@ -363,14 +365,14 @@ static void put_end(Emit *e) {
   text_newline(e);
 }
 
-// Reports whether r is an inlined read of the variable that `set` sets.
+// Reports whether r is an inlined read of the variable that VSET `set` writes.
 static bool reads_itself(const Emit *e, Ref r, const Ins *set) {
   const Ins *i = ir_get(e->fn, r);
   return i->op == OP_VGET && i->a[0] == set->a[0] &&
          e->use[r].how == HOW_INLINE;
 }
 
-// Writes an assignment as `v += x` if the new value is the old value plus x.
+// Writes VSET `set` as `v += x` if the new value is v's old value plus x.
 // Returns false otherwise.
 static bool put_step(Emit *e, const Ins *set) {
   const Ins *sum = ir_get(e->fn, set->a[1]);
@@ -438,7 +440,7 @@ static void put_scalars_decl(Emit *e, Ref r, const char *want) {
 static void put_regs_decl(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
-  // The object is a view of an array that was declared before.
+  // The object is a view of an array that is already declared.
   if (m->ref != r) {
     e->use[r].name = e->use[m->ref].name;
     return;
@@ -455,8 +457,8 @@ static void put_regs_decl(Emit *e, Ref r) {
   text_end(e);
 }
 
-// Declares a pointer to a shared object of another CTA. A recast view becomes a
-// second pointer, with another type.
+// Declares a pointer to a shared object of another CTA. For a recast view of
+// the object, declares a second pointer with another type.
 static void put_peer(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -479,8 +481,8 @@ static void put_peer(Emit *e, Ref r) {
   text_end(e);
 }
 
-// Declares a pointer to global memory at an address. A recast view becomes a
-// pointer of another type.
+// Declares a pointer to global memory at an address. For a recast view,
+// declares a second pointer with another type.
 static void put_pointer(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
@@ -497,7 +499,8 @@ static void put_pointer(Emit *e, Ref r) {
 
 // ---- the switch over all instructions ----
 
-// Writes instruction r. Returns the last instruction that was written with it.
+// Writes instruction r. Returns the last instruction that this text covers,
+// usually r.
 static Ref put(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   switch ((Op)i->op) {
@@ -661,7 +664,7 @@ static const char **name_params(Emit *e) {
   return names;
 }
 
-// Reports whether the kernel loads from an argument to which it also writes.
+// Reports whether the kernel both loads from and writes to some argument.
 static bool reads_back(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
@@ -678,7 +681,7 @@ static bool reads_back(const Fn *fn) {
 }
 
 // Reports whether threads may communicate through an argument: the kernel reads
-// and writes one argument, and has operations that order memory.
+// and writes some argument, and has operations that order memory.
 static bool hands_over(const Fn *fn) {
   bool both = false;
   for (size_t k = 0; k < fn->arg.n; k++)
@@ -704,14 +707,15 @@ static bool waits(const Fn *fn) {
 
 // Writes a parameter. __restrict__ lets the compiler keep loaded values across
 // stores through another pointer, and load constants through the non-coherent
-// cache. A parameter has no __restrict__ where it would break the kernel:
+// cache. The parameter gets no __restrict__ in three cases, where it would
+// break the kernel:
 // - NVRTC 13 merges `p ? constant[i] : written[j]` into one non-coherent load
 //   and moves it before the stores to written[j], if the pointer to the
 //   constants has __restrict__.
 // - __restrict__ promises that no other thread writes to the memory. NVRTC then
-//   moves loads above a barrier, before the stores of other threads that the
-//   barrier orders.
-// - ptxas assumes that nothing writes data of the non-coherent cache while the
+//   moves a load above a barrier, even if the barrier orders it after another
+//   thread's store.
+// - ptxas assumes that nothing writes the data of a non-coherent load while the
 //   kernel runs. It moves such loads above the wait for the preceding launch,
 //   which writes that data.
 static void put_param(Emit *e, size_t k, const char *name, bool coherent) {
@@ -726,8 +730,8 @@ static void put_param(Emit *e, size_t k, const char *name, bool coherent) {
 }
 
 // Returns the second argument of __launch_bounds__: the minimum number of
-// blocks on a multiprocessor, or 0 to omit it. For a kernel with setmaxnreg,
-// this argument must fix the number of registers at the start.
+// blocks on a multiprocessor, or 0 to omit it. A kernel with setmaxnreg needs
+// this argument, because it determines the number of registers at the start.
 static int blocks_of(const Fn *fn) {
   if (fn->min_blocks) return fn->min_blocks;
   for (Ref r = 1; r < fn->ins.n; r++)
@@ -736,9 +740,9 @@ static int blocks_of(const Fn *fn) {
 }
 
 // Reports whether the kernel must be launched with clusters even if a cluster
-// has one block. Without clusters, st.async and bulk copies between CTAs are
-// illegal instructions, but other accesses to a CTA's shared memory work
-// (tested on an H200).
+// has only one block. Without clusters, st.async and bulk copies between CTAs
+// are illegal instructions. Other accesses to a CTA's shared memory work
+// without clusters (tested on an H200).
 static bool wants_clusters(const Fn *fn) {
   for (Ref r = 1; r < fn->ins.n; r++) {
     Op op = (Op)ir_get(fn, r)->op;
@@ -767,7 +771,8 @@ static void put_head(Emit *e, const char *name, const char **params) {
   text_puts(e, ") {\n");
 }
 
-// Declares a pointer of another type to the memory of a pointer argument.
+// Declares a pointer of another type to the memory of a pointer argument, if
+// the view r needs one.
 static void put_gmem_view(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const Arg *a = &e->fn->arg.p[e->fn->mem.p[i->imm].arg];
@@ -837,8 +842,8 @@ static void put_memory(Emit *e) {
       wgmma_descriptor(e, r);
 }
 
-// Moves the text after position `from` to the earlier position `to`. Also moves
-// the entries of `lines` for this text.
+// Moves the text after position `from` up to the earlier position `to`,
+// together with its entries in `lines`.
 static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   Buf *b = &e->out->text;
   size_t n = b->n - from, count = 0;
@@ -854,8 +859,8 @@ static void to_front(Emit *e, size_t to, size_t from, size_t lines) {
   memset(p + lines, 0, count * sizeof *p);
 }
 
-// Records which helper functions the live instructions call. Visits the last
-// instruction first, since a later instruction may use an earlier one.
+// Records which helper functions the live instructions call. Visits the
+// instructions from last to first, because a later one may use an earlier one.
 static void note_functions(Emit *e) {
   for (Ref r = (Ref)e->fn->ins.n; r-- > 1;) {
     const Ins *i = ir_get(e->fn, r);

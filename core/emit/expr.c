@@ -1,5 +1,5 @@
-// Writes an instruction as a C expression, with the parentheses that C needs or
-// a reader expects.
+// Writes an instruction as a C expression, with the parentheses that C requires
+// or readability suggests.
 #include "emit/expr.h"
 
 #include <inttypes.h>
@@ -124,8 +124,8 @@ static Prec prefixed(Emit *e, const char *op, Ref r) {
 
 // ---- sums ----
 
-// A sum of integers. minus[i]: whether term[i] is subtracted. k: the constant
-// term.
+// A sum of integers: constant k plus n terms. minus[i] says that term[i] is
+// subtracted.
 enum { LIN_MAX = 24, MOST_BEYOND = 1 << 26 };
 typedef struct Lin {
   Ref term[LIN_MAX];
@@ -153,8 +153,8 @@ static void lin_add(Emit *e, Lin *l, Ref r, DType t, bool minus) {
   l->minus[l->n++] = minus;
 }
 
-// If the first term is subtracted, exchanges it with a term that is added, if
-// there is one, so that the sum does not start with a minus.
+// Keeps the sum from starting with a minus: if the first term is subtracted,
+// exchanges it with a term that is added, if there is one.
 static void lin_order(Lin *l) {
   for (int k = 1; k < l->n && l->minus[0]; k++) {
     if (l->minus[k]) continue;
@@ -234,9 +234,8 @@ static Prec infix(Emit *e, const Ins *i, const char *op, Prec p, Prec left,
   return p;
 }
 
-// Writes a bit operator. Readers rarely know the precedence of C's bit
-// operators, so operands get parentheses unless they are chains of the same
-// operator.
+// Writes a bit operator. Operands get parentheses, because readers rarely know
+// the precedence of C's bit operators. A chain of the same operator needs none.
 static Prec bitwise(Emit *e, const Ins *i, const char *op, Prec p) {
   const Ins *a = ir_get(e->fn, i->a[0]);
   bool chain = a->op == i->op && a->type == i->type;
@@ -258,8 +257,8 @@ static int log2_exact(int64_t v) {
   return n;
 }
 
-// Writes a division or remainder that rounds down. If the divisor is a power of
-// two, writes a shift or a mask, which is also correct for negative numbers. If
+// Writes a division or remainder that rounds down. A divisor that is a power of
+// two becomes a shift or a mask, which is also correct for negative numbers. If
 // no operand can be negative, writes C's operator.
 static Prec divide(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
@@ -293,8 +292,9 @@ static Prec prefix(Emit *e, const Ins *i, const char *op) {
   return prefixed(e, op, i->a[0]);
 }
 
-// Writes a shift by any amount. Shifts by the width or more are undefined in C,
-// but defined in PTX.
+// Writes a shift by any amount. A shift by the width or more is undefined in C,
+// but not in PTX. Therefore calls a helper, unless the amount is known to be
+// smaller.
 static Prec shift(Emit *e, const Ins *i) {
   DType t = (DType)i->type;
   bool left = i->op == OP_SHL, wide = dtype_bits(t) > 32;
@@ -334,8 +334,9 @@ static Prec int_op(Emit *e, const Ins *i) {
   text_no_way(e, i, op_name((Op)i->op));
 }
 
-// Writes an operation on integers of 8 or 16 bits. NVRTC's min() and max() need
-// operands of one type, but C promotes char and short to int.
+// Writes an operation on integers of 8 or 16 bits, with a cast of the result.
+// (C promotes char and short to int, but NVRTC's min() and max() need operands
+// of one type.)
 static Prec small_int_op(Emit *e, const Ins *i) {
   text_printf(e, "(%s)", dtype_cuda((DType)i->type));
   size_t at = e->out->text.n;
@@ -349,8 +350,8 @@ void expr_at_run_time(Emit *e, Ref r) {
   text_puts(e, ")");
 }
 
-// Reports whether i may have another result if the compiler folds i than if the
-// GPU computes i.
+// Reports whether constant folding by the compiler may change the result of i,
+// compared with the GPU's.
 static bool folds(const Ins *i) {
   if (i->op != OP_MATH || i->type == DT_F64) return false;
   switch ((int)i->imm) {
@@ -364,7 +365,7 @@ static bool folds(const Ins *i) {
 
 static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   bool hide = folds(i) && known_is(e, i, n);
-  // The compiler also folds the part of a power that depends only on the base.
+  // Of a power, the compiler also folds the part that depends only on the base.
   bool base = folds(i) && i->imm == MF_POW && known_is(e, i, 1);
   text_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {
@@ -376,7 +377,8 @@ static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   return PR_POST;
 }
 
-// Returns the helper for a function that the hardware approximates, or H_COUNT.
+// Returns the helper of a function that the hardware approximates, or H_COUNT
+// for other functions.
 static Helper approximation(MathFn f) {
   switch ((int)f) {
     case MF_EX2APPROX: return H_EX2_APPROX;
@@ -408,8 +410,8 @@ static Prec math_call(Emit *e, const Ins *i, bool f64) {
   return float_call(e, i, helper_use(e, h), math_arity(f));
 }
 
-// Writes min or max. If the compiler might fold the operation, writes the PTX
-// instruction, since folding may confuse -0 and +0.
+// Writes min or max. If the compiler might fold it, writes the PTX instruction,
+// because folding may confuse -0 and +0.
 static Prec extreme(Emit *e, const Ins *i, bool f64) {
   bool max = i->op == OP_MAX, known = known_is(e, i, 2);
   const char *f = f64 ? (max ? "fmax" : "fmin") : max ? "fmaxf" : "fminf";
@@ -612,17 +614,17 @@ void expr_element(Emit *e, Ref mem, Ref off) {
   text_puts(e, "]");
 }
 
-// Returns the constant part of an offset in bytes. The offset counts elements
-// of `bits` bits. If the constant is not a whole number of bytes, returns 0,
-// and put_terms writes the constant.
+// Returns the constant part, in bytes, of an offset that counts elements of
+// `bits` bits. If the constant is not a whole number of bytes, returns 0.
+// put_terms then writes the constant.
 static int64_t beyond(const Lin *l, int bits) {
   return l->k * bits % 8 == 0 || !l->n ? l->k * bits / 8 : 0;
 }
 
-// Writes ` + (3 * x >> 1)`: offset `off` in bytes, without the constant that
-// beyond() returns. `off` counts elements narrower than a byte. A shift rounds
-// down, so the sum of this text and the constant is correct even if one of the
-// two is negative.
+// Writes the rest of an offset, without the constant that beyond() returns, in
+// bytes: ` + (3 * x >> 1)`. `off` counts elements narrower than a byte. A shift
+// rounds down, so the sum of the rest and the constant is correct even if one
+// of the two is negative.
 static void put_terms(Emit *e, Ref off, const Lin *l, int bits) {
   if (!l->n) return;
   text_puts(e, " + (");
@@ -637,7 +639,7 @@ static int mem_bits(const Emit *e, Ref mem) {
   return dtype_bits((DType)ir_get(e->fn, mem)->type);
 }
 
-// Writes a pointer to the element of mem at offset `off`, without the constant
+// Writes a pointer to the element of mem at offset `off`, minus the constant
 // part of the offset.
 static void put_base(Emit *e, Ref mem, Ref off, const Lin *l) {
   int bits = mem_bits(e, mem);
@@ -707,8 +709,8 @@ void expr_place(Emit *e, Ref mem, Ref off) {
 
 // ---- elements below a byte ----
 
-// Writes the arguments `A, x * 6ll`: a pointer to the object, and the position
-// of the element in bits.
+// Writes two arguments, such as `A, x * 6ll`: a pointer to the object, and the
+// position of the element in bits.
 static void put_bit(Emit *e, Ref mem, Ref off, int bits) {
   text_printf(e, "%s, ", e->use[mem].name);
   size_t at = e->out->text.n;
@@ -750,12 +752,12 @@ static Prec load(Emit *e, const Ins *i) {
   return t != s ? PR_UNARY : PR_POST;
 }
 
-// ---- registers at a traced index ----
+// ---- registers at an index that is known only on the device ----
 
-// Writes the arguments of a helper that selects one of several registers for
-// PICK or PUT i: a pointer to words, and the index `which`. If a word holds
-// several elements, adds the number of bits of an element. If an element is
-// wider than a word, writes a pointer of the element's type.
+// Writes the arguments of the helper for a PICK or PUT i, which selects one of
+// several registers: a pointer to words, and the index `which`. If a word holds
+// several elements, also writes the number of bits of an element. If an element
+// is wider than a word, the pointer has the element's type.
 void expr_choice(Emit *e, const Ins *i, Ref which) {
   const Ins *m = ir_get(e->fn, i->a[0]);
   const Regs *g = &e->regs[m->imm];
@@ -810,7 +812,7 @@ static Prec pick(Emit *e, const Ins *i) {
   return part ? PR_UNARY : PR_POST;
 }
 
-// ---- leaves, and effects with a value ----
+// ---- instructions without operands, and effects with a value ----
 
 static Prec special(Emit *e, const Ins *i) {
   const int32_t *b = e->fn->block;
@@ -826,7 +828,7 @@ static Prec special(Emit *e, const Ins *i) {
   return i->imm == SR_WARP && flat ? PR_MUL : PR_POST;
 }
 
-// Returns the CUDA function of an atomic operation on type t.
+// Returns the CUDA function for an atomic operation on elements of type t.
 static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   bool add = i->imm == AT_ADD;
   bool i32 = t == DT_I32 || t == DT_U32, wide = t == DT_I64 || t == DT_U64;
@@ -842,8 +844,8 @@ static const char *atomic_name(Emit *e, const Ins *i, DType t) {
   return atomic_row((AtomicKind)i->imm)->cuda;
 }
 
-// Writes an atomic operation. CUDA has some atomics only for u64. They receive
-// an i64 as a u64 with the same bits.
+// Writes an atomic operation. Some atomics exist in CUDA only for u64, so an
+// i64 is passed as a u64 with the same bits.
 static Prec atomic(Emit *e, const Ins *i) {
   if (i->flags) return ptx_access(e, i);
   DType t = ir_type(e->fn, i->a[2]);
@@ -870,9 +872,9 @@ static Prec atomic(Emit *e, const Ins *i) {
 
 // ---- mbarriers ----
 
-// Writes the call of an operation on an mbarrier, or of a st.async, with its
-// operands in order. Functions for single arrivals have no parameter for the
-// number of arrivals.
+// Writes the call for an mbarrier operation or a st.async, with the operands in
+// order. Functions for single arrivals have no parameter for the number of
+// arrivals.
 void expr_mbar(Emit *e, const Ins *i) {
   bool many;
   const char *between = "";

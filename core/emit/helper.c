@@ -1,5 +1,5 @@
-// Writes the helper functions that precede the kernel: blocks of prelude*.cu,
-// as needed.
+// Writes the helper functions that precede the kernel: those blocks of
+// prelude*.cu that the kernel needs.
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,15 +21,15 @@ const char *helper_use(Emit *e, Helper h) {
   return blocks[h].name;
 }
 
-// ---- the text of a block for one target ----
+// ---- the text of a helper for one target ----
 
 static bool starts(const char *s, const char *with) {
   return strncmp(s, with, strlen(with)) == 0;
 }
 
-// Evaluates an #if of a helper for target sm. Returns -1 if the condition
-// depends on chip- or family-specific features, which only the CUDA compiler
-// knows. Below sm_100, the only such condition is the test for sm_90a, which
+// Evaluates the condition of an #if in a helper for target sm: 0 or 1. Returns
+// -1 if it depends on chip- or family-specific features, which only the CUDA
+// compiler knows. Below sm_100, the only such condition tests for sm_90a and
 // begins with ==.
 static int holds(const char *line, int sm) {
   int arch;

@@ -14,47 +14,47 @@ typedef enum How {
 } How;
 
 typedef struct Use {
-  uint32_t uses;     // number of times that the value's expression or name
-                     // occurs in the text
-  Ref last;          // last statement of the text that needs the value
+  uint32_t uses;     // how often the value's expression or name occurs in the
+                     // text
+  Ref last;          // the last statement of the text that needs the value
   Ref root;  // the statement that contains the expression, if it is inlined
-  // for a store to half of a word: the store to the other half, if one
-  // assignment executes both
+  // for a store to one half of a register word: the store to the other half, if
+  // one assignment performs both
   Ref pair;
   uint16_t weight;   // for a statement: number of expressions inlined in it
   uint8_t how;       // a How
-  // whether a loop that does not contain the instruction needs its value
+  // whether the value is needed by a loop that does not contain the instruction
   bool cross;
   bool rolled;       // for a loop: whether the compiler must not unroll it
-  // for a BREAKIF: the region to leave by `goto`; 0: C's `break` suffices
+  // for a BREAKIF: the region that it leaves by `goto`; 0: `break` suffices
   Ref leaves;
   const char *label;  // for a region: the goto label after its end, or NULL
   // C identifier of a named value, a memory object or a parameter
   const char *name;
 } Use;
 
-// Declaration of a register array: `words` words of `wbits` bits each.
+// Declaration of a register array: `words` words of `wbits` bits.
 typedef struct Regs {
   int wbits;
   int64_t words;
   const char *ctype;  // C type of a 32-bit or 64-bit word
   DType type;         // element type if a word holds one element, otherwise u32
   bool vector;  // whether vector copies access the array by uint2 or uint4
-  // whether the array's address is taken, because a helper gets a pointer or
-  // because a wider view accesses the array through a pointer
+  // whether the address of the array is taken: a helper gets a pointer to it,
+  // or a view with wider elements accesses it through a pointer
   bool taken;
   bool scalars;       // whether each word is a scalar variable: r_0, r_1, ...
 } Regs;
 
-// An atom that the kernel uses, and how the atom's helper receives registers.
+// An atom that the kernel uses, and how its helper receives registers.
 typedef struct AtomUse {
   bool mma;
   int id;
-  // whether registers are passed one by one, not as pointers to consecutive
+  // whether registers are passed one by one, not as a pointer to consecutive
   // words
   bool refs;
-  // for MMAs: same: some call has the same registers for D and C; separate:
-  // some call has different registers for D and C
+  // MMAs: `same` says that some call has the same registers for D and C.
+  // `separate` says that some call has different registers for them.
   bool same, separate;
 } AtomUse;
 
@@ -74,17 +74,17 @@ typedef struct Emit {
   Use *use;           // an element for each instruction in fn->ins
   Regs *regs;         // an element for each memory object in fn->mem
   // for each instruction that declares an object: whether the text needs the
-  // object's shared address, and whether it needs a pointer to the object
+  // shared address of the object, and whether it needs a pointer to the object
   bool *address, *pointer;
   // for each store, whether it is the first write to its register word
   bool *fresh;
-  // for each instruction, whether the compiler can fold its value (known.c); or
-  // NULL
+  // for each instruction, whether the compiler can fold its value (known.c);
+  // NULL: not computed
   bool *known;
-  // for each letter of the alphabet: number of the next temporary variable that
-  // is named by this letter and a number
+  // for each letter of the alphabet: the number that the next temporary
+  // variable with this letter gets
   uint32_t temp[26];
-  // name of the counter in loops that fill registers, or NULL
+  // name of the counter in loops that fill register arrays, or NULL
   const char *count;
   bool helper[H_COUNT];  // which helpers are needed
   AtomUse *atom;
@@ -95,31 +95,31 @@ typedef struct Emit {
   struct Access **access;
   // waits for pending asynchronous operations on registers (retire.h)
   struct Retire *retire;
-  Ref *open;          // heads of the open regions
+  // the instructions that opened the regions around the current one
+  Ref *open;
   size_t natom, nintrin, naccess, nmbar, nbulk, nopen, nretire;
   struct NameCell *names;    // hash table of the names in use
   size_t nnames, namecap;
   int depth;          // number of open regions
   uint32_t src;       // Fn.src index of the statement that is being written
-  uint32_t told;  // Fn.src index of the script line that the last comment named
+  uint32_t told;  // line that the last comment named, as an Fn.src index
 } Emit;
 
-// ---- pack16.c ----
-// Returns a copy of fn in which pairs of operations on 16-bit floats are
-// merged, or fn itself if sm or fn has no such pairs. The copy is in
-// cx->scratch.
+// ---- pack16.c ---- Merges pairs of operations on 16-bit floats. Returns a
+// rewritten copy of fn in cx->scratch, or fn itself if fn has no such pairs or
+// sm cannot merge them.
 const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
 void uses_run(Emit *e);
-// Reports whether the registers of operand o are consecutive words of an array,
-// each register at the start of a word.
+// Reports whether the registers of operand o are consecutive words of an array.
+// Each register must begin at a word.
 bool uses_run_of_words(const Emit *e, const Operand *o);
 int64_t uses_int(const Emit *e, Ref r);  // returns the value of constant r
 // Returns the bits that an element occupies in registers.
 int uses_bits(DType t);
 const AtomUse *uses_atom(const Emit *e, bool mma, int64_t id);
-// Reports whether instruction r is a statement of its own in the text.
+// Reports whether instruction r is a separate statement in the text.
 bool uses_is_line(const Emit *e, Ref r);
 // ---- ptxas.c ----
 // Returns the compiler options for the text.
@@ -131,8 +131,8 @@ void text_printf(Emit *e, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void text_quoted(Emit *e, char c);  // writes a character of a string literal
 // adds parentheses around the text since position `at`
 void text_parens(Emit *e, size_t at);
-// Starts the statement of instruction i. First writes a comment with the script
-// line of i, unless the last such comment named the same line.
+// Starts the statement of instruction i. If its script line differs from the
+// one in the last such comment, first writes a comment that names the line.
 void text_begin(Emit *e, const Ins *i);
 void text_indent(Emit *e);
 // ends a statement with a semicolon and a newline
@@ -145,23 +145,24 @@ _Noreturn void text_no_way(Emit *e, const Ins *i, const char *what);
 // ---- names.c ----
 // Excludes s from the names that names_new returns.
 void names_reserve(Emit *e, const char *s);
-// Excludes the reserved words of C++ and CUDA.
+// Excludes the reserved words of C++ and CUDA from the names that names_new
+// returns.
 void names_reserve_words(Emit *e);
-// Returns the script's name `want` as a C identifier that the compiler does not
-// reserve.
+// Turns `want`, a name of the script, into a C identifier that the compiler
+// does not reserve.
 const char *names_identifier(Emit *e, const char *want);
 // Returns a new name, similar to `want`, that is not in use.
 const char *names_new(Emit *e, const char *want);
-// names_new_and returns a name such that neither the name nor the name with
-// `suffix` appended is in use. names_new_run returns a name that is not in use
-// with any suffix from _0 to _(n-1).
+// names_new_and returns a new name such that name + `suffix` is not in use
+// either. names_new_run returns a new name such that name_0 to name_(n-1) are
+// not in use.
 const char *names_new_and(Emit *e, const char *want, const char *suffix);
 const char *names_new_run(Emit *e, const char *want, int64_t n);
 // Returns the name of the kernel, and reserves it.
 const char *names_kernel(Emit *e);
 
-// ---- stmt.c ----
-// Writes a store. Returns the last instruction that was written with it.
+// ---- stmt.c ---- Writes store r. Returns the last instruction that this text
+// covers: r, or a second store that was merged with it.
 Ref stmt_store(Emit *e, Ref r);
 void stmt_fill(Emit *e, Ref r);
 void stmt_put(Emit *e, Ref r);
@@ -171,7 +172,7 @@ void stmt_async(Emit *e, Ref r);
 // ---- helper.c ----
 // Marks helper h as needed by the text. Returns the helper's name.
 const char *helper_use(Emit *e, Helper h);
-// Marks all helpers that `text` calls as needed, except the one called `own`.
+// Marks all helpers that `text` calls as needed, except the helper `own`.
 void helper_note(Emit *e, const char *text, const char *own);
 void helper_reserve(Emit *e);  // reserves the names of all helpers
 void helper_print(Emit *e);    // writes the needed helper functions
@@ -179,8 +180,8 @@ void helper_print(Emit *e);    // writes the needed helper functions
 // ---- atomtext.c ----
 // Returns the name of the atom's helper.
 const char *atomtext_name(Emit *e, bool mma, int id);
-// Returns the C type of a register, from the constraint letter of its asm
-// operand and the type t of its contents.
+// Returns the C type of a register with contents of type t. `constraint` is the
+// constraint letter of its asm operand.
 const char *atomtext_reg_type(char constraint, DType t);
 // Reserves the names of the helpers of all atoms in use.
 void atomtext_reserve(Emit *e);

@@ -1,24 +1,23 @@
-// Finds values that the compiler can fold, because they depend only on
-// constants, directly or through registers, variables and unrolled loops. The
-// compiler folds approximate functions to the correctly rounded value, which
-// differs from the hardware's value. The compiler may also fold max(-0, 0) to
-// -0.
+// Finds values that the compiler can fold. They depend only on constants,
+// directly or through registers, variables and unrolled loops. Folding can
+// change results. It rounds approximate functions correctly, unlike the
+// hardware, and it may turn max(-0, 0) into -0.
 #include "emit/expr.h"
 
 #include <string.h>
 
 typedef struct Known {
   const Fn *fn;
-  // for each instruction, whether its value is known (for a VAR: the last value
-  // that was set)
+  // for each instruction, whether its value is known; for a VAR, whether the
+  // value that was set last is known
   bool *value;
-  // for each object of fn->mem, whether each register element is known
+  // for each object of fn->mem, whether each of its register elements is known
   bool **element;
 } Known;
 
-// Returns the flags (Known.element) of the register elements that overlap the
-// `bits` bits from element `off` of view mem on. Stores the number of these
-// elements in *n. Returns NULL if mem is not a register array.
+// Returns the flags (Known.element) of the register elements that an access
+// touches: `bits` bits from element `off` of view mem on. Sets *n to their
+// number. Returns NULL if mem is not a register array.
 static bool *elements(const Known *k, Ref mem, int64_t off, int64_t bits,
                       int64_t *n) {
   const Ins *m = ir_get(k->fn, mem);
@@ -83,7 +82,7 @@ static void see(Known *k, Ref r) {
     if (o.ref && o.written) write(k, &o, known);
 }
 
-// Walks the instructions from r to end in program order. Walks a loop's body
+// Visits the instructions from r to end in program order. Visits a loop's body
 // twice, because an iteration may read a register that the previous iteration
 // wrote.
 static void walk(Known *k, Ref r, Ref end) {

@@ -1,7 +1,8 @@
 // Writes mbarrier operations and st.async as calls of small functions.
 // Operations with a single form are blocks of prelude*.cu. The functions for
-// arrivals, expected bytes, waits and st.async are generated here: one for each
-// memory order, and for mbarriers of this CTA and of other CTAs of the cluster.
+// arrivals, expected bytes, waits and st.async have several forms and are
+// generated here. The form depends on the memory order, and on whether the
+// mbarrier is in this CTA or in another CTA of the cluster.
 #include "emit/asm.h"
 #include "emit/expr.h"
 
@@ -12,11 +13,11 @@
 struct MbarCall {
   Op op;
   unsigned flags;
-  // many: an operand is a number of arrivals other than 1. far: an operand is
-  // the rank of a CTA.
+  // many: the operation has a number of arrivals other than 1. far: the
+  // operation takes the rank of a CTA in the cluster.
   bool many, far;
   bool token;      // whether a token, not a parity, names the phase
-  // whether the operation takes several instructions on this target
+  // whether this target needs several instructions for the operation
   bool old;
   bool timed;      // whether the wait has a time limit
   DType type;      // STASYNC: type of the stored values
@@ -53,8 +54,8 @@ static struct MbarCall form_of(const Emit *e, const Ins *i) {
   return m;
 }
 
-// Returns the block of the prelude that has the function, or H_COUNT if the
-// function is generated.
+// Returns the block of the prelude with the function, or H_COUNT if this file
+// generates the function.
 static Helper block_of(const struct MbarCall *m) {
   if (m->op == OP_MBARINIT) return H_MBAR_INIT;
   if (m->op == OP_MBARINVAL) return H_MBAR_INVAL;
@@ -64,7 +65,7 @@ static Helper block_of(const struct MbarCall *m) {
 }
 
 // Returns qualifiers such as ".relaxed.cluster", or "" if the script requests
-// no memory order.
+// neither a memory order nor a scope.
 static const char *order_of(Emit *e, const struct MbarCall *m) {
   const char *sem = hint_text(m->flags, HINT_SEM);
   const char *scope = hint_text(m->flags, HINT_SCOPE);
@@ -123,8 +124,8 @@ void mbar_reserve(Emit *e) {
     names_reserve(e, name_of(e, &e->mbar[k]));
 }
 
-// Writes the device function for an arrival or for an expected byte count. With
-// `far`, the mbarrier is the one at the same offset in CTA `rank`.
+// Writes the device function for an arrival or for an expected byte count. If
+// `far` is set, the mbarrier is in CTA `rank`, at the same offset as `bar`.
 static void print_one(Emit *e, const struct MbarCall *m) {
   bool bytes = m->op == OP_MBARTX, sink = !bytes || m->flags & MBF_ARRIVE;
   bool loop = m->many && m->old, count = m->many && !m->old;
@@ -147,8 +148,8 @@ static void print_one(Emit *e, const struct MbarCall *m) {
   asm_print(&f, ptx, "\n      :: $i : \"memory\"");
 }
 
-// Writes a function that arrives once or `count` times at an mbarrier, all
-// arrivals in one phase. The function returns the token of the last arrival.
+// Writes a function that arrives once or `count` times at an mbarrier and
+// returns the token of the last arrival. All arrivals are in one phase.
 static void print_token(Emit *e, const struct MbarCall *m) {
   bool loop = m->many && m->old, count = m->many && !m->old;
   AsmFn f = {.e = e, .result = "unsigned long long", .name = name_of(e, m),
@@ -165,7 +166,7 @@ static void print_token(Emit *e, const struct MbarCall *m) {
             "\n      : $o : $i : \"memory\"");
 }
 
-// Writes a wait until a phase completes, or a test whether it has completed.
+// Writes a function that waits until a phase completes, or that tests it.
 static void print_wait(Emit *e, const struct MbarCall *m) {
   bool loop = m->op == OP_MBARWAIT;
   AsmFn f = {.e = e, .result = loop ? "void" : "bool", .name = name_of(e, m),
@@ -187,8 +188,8 @@ static void print_wait(Emit *e, const struct MbarCall *m) {
             loop ? " :: $i : \"memory\"" : "\n      : $o : $i : \"memory\"");
 }
 
-// Writes a st.async. The parameters are the addresses of the destination and
-// the mbarrier in this CTA. mapa converts them to addresses in the other CTA.
+// Writes a st.async. The parameters are addresses of the destination and of the
+// mbarrier as in this CTA. mapa converts them to addresses in the other CTA.
 static void print_store(Emit *e, const struct MbarCall *m) {
   bool real = dtype_is_float(m->type), wide = dtype_bits(m->type) == 64;
   char constraint = real ? wide ? 'd' : 'f' : wide ? 'l' : 'r';

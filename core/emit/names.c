@@ -10,7 +10,7 @@
 
 typedef struct NameCell {
   const char *s;
-  uint32_t next;  // number to append if the name is requested again
+  uint32_t next;  // number to append if the name is requested once more
 } NameCell;
 
 static size_t name_slot(const Emit *e, const char *s) {
@@ -139,9 +139,9 @@ void names_reserve_words(Emit *e) {
   }
 }
 
-// Functions that NVRTC declares with C linkage. Most of these functions also
-// exist with an `f` appended to the name. A local variable may have such a
-// name, but a kernel may not.
+// Functions that NVRTC declares with C linkage. A local variable may have such
+// a name, but a kernel may not. Most of these functions also exist with an `f`
+// appended to the name.
 static const char *const declared[] = {
   "acospi", "asinpi", "clock64", "clock_t", "cospi", "cudaRoundMinInf",
   "cudaRoundNearest", "cudaRoundPosInf", "cudaRoundZero", "cyl_bessel_i0",

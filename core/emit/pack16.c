@@ -2,26 +2,26 @@
 // add.bf16x2, if elements 2k and 2k + 1 of fragments undergo the same
 // operation. Conversions of 8-bit floats are also merged in pairs. Only the
 // emitter uses the rewritten function. The packed instructions return the same
-// bits as the operations of ops.h on each element (computed in f32, rounded
-// once; NaN is 0x7fff). This was verified on an H200 for all pairs.
+// bits as the single operations of ops.h (computed in f32, rounded once; NaN is
+// 0x7fff). This was verified on an H200 for all pairs of operands.
 //
-// Pairs start at loads: two loaded halves of a word form a word. The results of
-// one operation on such pairs also form a word. Two constants also form a word,
-// and so does one value that is used for both halves. An instruction that uses
-// only one half extracts it from the word. uses.c removes instructions that
-// became unused.
+// Pairs start at loads: two loaded halves of a word form a word. If both
+// operands of an operation are such pairs, its two results also form a word.
+// Two constants form a word, and so does one value that is used for both
+// halves. An instruction that uses only one half extracts it from the word.
+// uses.c removes instructions that are no longer used.
 #include <string.h>
 
 #include "emit/inside.h"
 #include "ir/fold.h"
 #include "ir/intrin.h"
 
-// maximum number of operations without a partner that are remembered
+// maximum number of operations that wait for a partner
 enum { OPEN = 32 };
 
-// The last load or store of one half of a word. `version` counts accesses to
-// the memory object up to this one: writes for a load, reads and writes for a
-// store.
+// The last load or store of one half of a word. `version` is the number of
+// accesses to the memory object up to this one. For a load it counts writes,
+// for a store reads and writes.
 typedef struct Half {
   Ref r;
   uint32_t version, epoch;
@@ -32,17 +32,17 @@ typedef struct Pairs {
   const Fn *from;
   Fn *to;
   size_t cap;          // allocated length of to->ins and to->fact
-  Ref *at;             // for each Ref of `from`: the same value's Ref in `to`
+  Ref *at;             // for each Ref of `from`: the Ref of this value in `to`
   Ref *lower;  // for a value that is an upper half: its lower half, or 0
   Ref *word;  // for a value that is an upper half: the word, a Ref in `to`
   Ref *view;           // for each object of from->mem: its view as words
   // for each object of from->mem: number of writes and of accesses so far
   uint32_t *written, *touched;
-  Half **loaded;  // for each object of from->mem: last load of each element
+  Half **loaded;  // for each object of from->mem: the last load of each element
   Half *stored;  // for each object of from->mem: last store to a lower half
   // Number of the current region. Only operations of one region are merged.
   uint32_t epoch;
-  // a ring of the operations of this epoch that have no partner yet
+  // a ring of the operations of this region that have no partner yet
   Ref open[OPEN];
   uint32_t nopen;
   uint32_t found;      // number of merged pairs of operations so far
@@ -79,7 +79,7 @@ static Ref add(Pairs *p, Ins i, Fact f) {
   return (Ref)to->ins.n++;
 }
 
-// Appends an operation. It gets the source line of `by`.
+// Appends an operation with the source line of `by`.
 static Ref make(Pairs *p, const Ins *by, Op op, DType t, Ref a, Ref b) {
   Ins i = {.op = (uint8_t)op, .type = (uint8_t)t, .src = by->src,
            .a = {a, b, 0}};
@@ -113,8 +113,8 @@ static void note_pair(Pairs *p, Ref lo, Ref hi, Ref word) {
   p->word[hi] = word;
 }
 
-// Reports whether the values lo and hi can form a word. Sets *pair unless they
-// are constants or one value.
+// Reports whether the values lo and hi can form a word. Sets *pair unless both
+// are constants, or both are one value.
 static bool together(const Pairs *p, Ref lo, Ref hi, bool *pair) {
   bool both = ir_get(p->from, lo)->op == OP_CONST &&
               ir_get(p->from, hi)->op == OP_CONST;
@@ -190,8 +190,8 @@ static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
   return intrinsic(p, by, id, lo, hi, 0);
 }
 
-// Divides two words of 16-bit floats. A rounded div.full is exact for all bf16
-// quotients, as measured on an H200, but not for f16.
+// Divides two words of 16-bit floats. For bf16, div.full rounded to bf16 is
+// exact for all quotients, as measured on an H200. For f16 it is not.
 static Ref divided(Pairs *p, const Ins *i) {
   Ref x = as_f32(p, i, i->a[0]), y = as_f32(p, i, i->a[1]);
   bool full = i->type == DT_BF16 && p->sm == 90;
@@ -225,9 +225,9 @@ static bool halves_of_one(const Pairs *p, const Ins *lo, const Ins *hi) {
   return pair;
 }
 
-// Merges operation r with the same operation on the other half of the word, if
-// the list of operations without a partner contains that operation. Otherwise
-// adds r to this list.
+// Looks among the operations without a partner for the same operation on the
+// other half of r's word. If it is there, merges both. Otherwise adds r to
+// these operations.
 static void pair_operation(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   for (uint32_t k = 0; k < OPEN; k++) {
@@ -267,8 +267,8 @@ static void from_quarters(Pairs *p, Ref lo, Ref hi) {
   p->found++;
 }
 
-// Converts two values to a type narrower than f32. Only instructions that use
-// both halves get the packed result. Other instructions keep the single
+// Merges two conversions to a type narrower than f32. Only instructions that
+// use both halves use the packed result. Other instructions use the single
 // conversions.
 static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   const Ins *i = ir_get(p->from, hi), *j = ir_get(p->from, lo);
@@ -286,8 +286,8 @@ static void to_narrow(Pairs *p, Ref lo, Ref hi, DType s) {
   note_pair(p, lo, hi, rounded(p, i, t, x, y));
 }
 
-// Merges conversion r with the preceding instruction, if that instruction is
-// the same conversion from the same script line.
+// Merges conversion r with the instruction before it, if both are the same
+// conversion from one script line.
 static void pair_conversion(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r), *j = ir_get(p->from, r - 1);
   if (j->op != OP_CVT || j->type != i->type || j->src != i->src ||
@@ -311,7 +311,7 @@ static void pair_conversion(Pairs *p, Ref r) {
 // ---- registers ----
 
 // Returns the index of the element that load or store i accesses, or -1 if
-// elements of that type are not merged.
+// elements of this type are not merged.
 static int64_t element(const Pairs *p, const Ins *i) {
   const Ins *m = ir_get(p->from, i->a[0]);
   int64_t v;
@@ -345,8 +345,8 @@ static void pair_load(Pairs *p, Ref r) {
   note_pair(p, lo, hi, word_at(p, i, e, 0));
 }
 
-// Merges a store r to an upper half with the last store, if that was a store to
-// the lower half.
+// Merges r, a store to an upper half, with the store before it, if that one
+// stored to the lower half.
 static void pair_store(Pairs *p, Ref r) {
   const Ins *i = ir_get(p->from, r);
   int64_t e = element(p, i);
@@ -367,7 +367,7 @@ static void pair_store(Pairs *p, Ref r) {
   p->found += quarter(ir_type(p->from, i->a[0]));
 }
 
-// Counts i's accesses and writes to register arrays.
+// Counts the accesses and the writes of i to register arrays.
 static void note_accesses(Pairs *p, const Ins *i) {
   Operand o;
   if (!(op_effect((Op)i->op) & (EF_REGS | EF_MEMORY))) return;

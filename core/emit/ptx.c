@@ -1,6 +1,6 @@
-// Writes intrinsics, the script's inline PTX, and memory accesses with hints.
-// An intrinsic whose row in ir/intrin.h is a C expression is inlined. An
-// intrinsic whose row is PTX gets a helper function.
+// Writes intrinsics, inline PTX of the script, and memory accesses with hints.
+// If the row of an intrinsic in ir/intrin.h is a C expression, it is inlined.
+// If the row is PTX, the intrinsic gets a helper function.
 #include "base/soft.h"
 #include "ir/intrin.h"
 #include "ir/target.h"
@@ -19,8 +19,8 @@ typedef struct Access {
   DType type;
   bool smem, peer, atom, st, cas;
   const char *ptx, *name;
-  // For atomic min and max of f32: the function that computes the new value for
-  // a compare-and-swap. For other accesses: NULL.
+  // Atomic min and max of f32: the function that computes the new value for a
+  // compare-and-swap. NULL: another access.
   const char *tries;
 } Access;
 
@@ -35,14 +35,14 @@ static char constraint(DType t) {
   return bits > 32 ? 'l' : bits == 16 ? 'h' : 'r';
 }
 
-// ---- helpers: one for each row and immediate that is used ----
+// ---- helpers of intrinsics, one for each row and immediate in use ----
 
 static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   const Intrin *r = intrin_row(id);
   const char *base = is_plain(r->text) ? r->text : r->name;
   const char *type = !is_plain(r->text) && intrin_arity(id)
                        ? dtype_name(intrin_operand(id, 0)) : NULL;
-  // CUDA C already has a function clock, so this helper is called read_clock.
+  // The prefix avoids a clash with CUDA's function clock: read_clock.
   bool asks = !intrin_arity(id);
   char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s",
                          asks ? "read_" : "", base, type ? "_" : "",
@@ -57,8 +57,9 @@ static const char *call_name(Emit *e, IntrinId id, int64_t imm) {
   return s;
 }
 
-// Returns the text of an intrinsic's row. A shuffle in segments of 1 << n lanes
-// is written as CUDA's function, in which $w stands for the segment's width.
+// Returns the text of an intrinsic's row. For a shuffle in segments of 1 << n
+// lanes, returns a call of CUDA's function, in which $w stands for the
+// segment's width.
 static const char *text_of(IntrinId id, int64_t imm) {
   static const char *const shuffles[] = {
     "__shfl_sync($2, $0, $1$w)", "__shfl_up_sync($2, $0, $1$w)",
@@ -124,7 +125,7 @@ void ptx_reserve(Emit *e) {
   for (size_t k = 0; k < e->naccess; k++) names_reserve(e, e->access[k]->name);
 }
 
-// Returns the text of a PTX instruction with its operands, in quotes.
+// Returns a PTX instruction with its operands, as a string literal.
 static const char *ptx_of(Emit *e, IntrinId id, int64_t imm) {
   const char *t = intrin_row(id)->text, *s = "", *i = strstr(t, "$i");
   const char *m = strstr(t, "$m");
@@ -313,9 +314,8 @@ static const char *address_of(const Access *a) {
                    : "__cvta_generic_to_global(p)";
 }
 
-// Writes a loop for an atomic min or max of f32. The loop repeats a
-// compare-and-swap until it succeeds, which means that no other thread has
-// changed the element.
+// Writes an atomic min or max of f32 as a loop of compare-and-swaps. The loop
+// ends when no other thread has changed the element in between.
 static void print_tries(Emit *e, const Access *a) {
   text_printf(e, "static __device__ __forceinline__ float %s(float *p, "
               "float x) {\n  int old = *(volatile int *)p, seen;\n  do {\n"

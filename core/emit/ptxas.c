@@ -1,15 +1,15 @@
 // Selects the compiler options for a kernel's text.
 //
 // At -O3 for sm_90, ptxas of CUDA 13.0 has a bug in loops of f64 MMAs. The
-// first MMA of an iteration may read accumulators that the last MMA of the
-// previous iteration has not written yet. The first MMA waits for the loads of
-// its fragments, but not for the accumulators. On a GPU, a product of 8 x 8 x
-// 40 lost 8 of 40 products (spec/gpu/compiler_spec.lua). In a test with 400
-// random loops, 47 had the bug. In each of the 47, the first and the last MMA
-// use the same accumulators. At -O2 no loop had the bug. ptxas also drops
-// accumulators that are never read, so a loop with many accumulators may become
-// a loop with one accumulator. -O2 costs up to a fifth of the speed, so only
-// kernels with such a loop use it.
+// first MMA of an iteration may read accumulators before the last MMA of the
+// previous iteration has written them: it waits for the loads of its fragments,
+// but not for the accumulators. On a GPU, a matrix product of 8 x 8 x 40 lost 8
+// of its 40 products (spec/gpu/compiler_spec.lua). In a test with 400 random
+// loops, 47 had the bug. In all 47, the first and the last MMA use the same
+// accumulators. At -O2 no loop had the bug. ptxas also drops accumulators that
+// are never read, so a loop with many accumulators may become a loop with one
+// accumulator. -O2 costs up to a fifth of the speed, so it is used only for
+// kernels with such a loop.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -22,8 +22,8 @@ static bool is_f64_mma(const Ins *i) {
   return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
 }
 
-// Returns a pointer into the flags `of`: to the flag of the declared register
-// element at which element `at` of view `ref` begins.
+// Returns a pointer to the flag of one register element in the flags `of`: the
+// declared element at which element `at` of view `ref` begins.
 static bool *element(const Emit *e, bool *const *of, Ref ref, int64_t at) {
   const Ins *m = ir_get(e->fn, ref);
   return of[m->imm] + at * dtype_bits((DType)m->type) /
@@ -49,8 +49,8 @@ static void mark(const Emit *e, const Operand *o, bool *const *read) {
   while (from < to) *from++ = true;
 }
 
-// Reports whether ptxas may drop accumulators: they are never read, or a
-// condition that is always false guards their store.
+// Reports whether ptxas may drop accumulators, because nothing reads them, or
+// because a condition that is always false guards their store.
 static bool may_drop(const Emit *e) {
   const Fn *fn = e->fn;
   bool **read = NEW(e->cx, bool *, fn->mem.n);

@@ -1,10 +1,10 @@
-// Keeps uses of registers after the wait for the asynchronous operation that
-// writes them.
+// Keeps the compiler from reading registers before the wait for the
+// asynchronous operation that writes them.
 //
 // The compiler assumes that an asm statement has completed when the next one
-// starts. Therefore an empty asm statement after the wait names the registers
-// of each wgmma or tcgen05.ld that the wait completes, so that reads of these
-// registers cannot move before the asm statement.
+// starts. Therefore an empty asm statement follows each wait. It names the
+// registers of the wgmmas or tcgen05.lds that the wait completes, so reads of
+// these registers cannot move above it.
 #include "emit/retire.h"
 
 #include <string.h>
@@ -55,8 +55,8 @@ void retire_note(Emit *e) {
   async_regs_run(e->cx, e->fn, note_done, e);
 }
 
-// Returns the name of the helper with the empty asm statement for the registers
-// of an operation, such as "wgmma_retire_f32x64".
+// Returns the name of a helper, such as "wgmma_retire_f32x64". The helper
+// contains the empty asm statement for the registers of an operation.
 static const char *name_of(Emit *e, Ref of) {
   Written w = written_by(e, of);
   bool load = ir_get(e->fn, of)->op == OP_TCLD;

@@ -39,8 +39,8 @@ static bool halves_of_word(const Emit *e, Ref lo, Ref hi) {
   return at % 2 == 0 && uses_int(e, y->a[1]) == at + 1;
 }
 
-// Writes both halves of a register word by one assignment. If both values are
-// rounded from f32, one conversion suffices.
+// Writes both halves of a register word in one assignment. If both values are
+// rounded from f32, one conversion instruction produces the pair.
 static void store_pair(Emit *e, Ref r, Ref r2) {
   const Ins *i = ir_get(e->fn, r);
   Ref lo = i->a[2], hi = ir_get(e->fn, r2)->a[2];
@@ -69,7 +69,8 @@ static void store_pair(Emit *e, Ref r, Ref r2) {
   text_end(e);
 }
 
-// Reports whether store i is r = a * b + r for a scalar register r.
+// Reports whether store i has the form r = a * b + r, where r is a scalar
+// register.
 static bool grows(const Emit *e, const Ins *i) {
   const Ins *m = ir_get(e->fn, i->a[0]), *v = ir_get(e->fn, i->a[2]);
   if (m->op != OP_RMEM || m->type != DT_F32 || !e->regs[m->imm].scalars ||
@@ -92,7 +93,7 @@ static void put_growth(Emit *e, const Ins *i) {
   text_end(e);
 }
 
-// Writes store r. Returns the last instruction that was written with it.
+// Writes store r. Returns the last instruction that this text covers.
 Ref stmt_store(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   text_begin(e, i);
@@ -122,7 +123,7 @@ Ref stmt_store(Emit *e, Ref r) {
   if (t == (DType)m->type) {
     expr_element(e, i->a[0], i->a[1]);
   } else {
-    // The types differ but have the same width, so the bits are reinterpreted.
+    // The types have the same width, so the bits are reinterpreted.
     text_printf(e, "*(%s *)", dtype_cuda(t));
     expr_pointer(e, i->a[0], i->a[1], PR_UNARY);
   }
@@ -132,7 +133,8 @@ Ref stmt_store(Emit *e, Ref r) {
   return r;
 }
 
-// Writes an expression for a register word filled with copies of the value.
+// Writes an expression for a register word that is filled with copies of a
+// value.
 static void splat(Emit *e, const Regs *g, Ref value, int bits) {
   const Ins *v = ir_get(e->fn, value);
   unsigned mask = bits < 32 ? (1u << bits) - 1 : ~0u, ones = ~0u / mask;
@@ -213,13 +215,13 @@ void stmt_put(Emit *e, Ref r) {
 typedef struct Side {
   Ref mem, off;
   bool regs;
-  // if the side is in registers: the declaration of the register array
+  // for a side in registers: the declaration of the register array
   const Regs *g;
   int64_t bit;     // bit offset in the register array
-  bool fresh;  // whether nothing has been written to the register's word yet
+  bool fresh;  // whether this is the first write to the register's word
   bool cut;        // memory only: whether the move is split into pieces
   int l2;          // number of bytes that a load prefetches to L2, or 0
-  int64_t piece;   // index of this piece in the move that starts at `off`
+  int64_t piece;   // index of the current piece in a move that is split
 } Side;
 
 static Side side_of(const Emit *e, const Operand *o) {
@@ -231,13 +233,13 @@ static Side side_of(const Emit *e, const Operand *o) {
   return s;
 }
 
-// Returns the type of a register word, or of an element in memory, of one side.
+// Returns the type of a register word, or of a memory element, of one side.
 static DType side_type(const Emit *e, const Side *s) {
   return s->regs ? s->g->type : ir_type(e->fn, s->mem);
 }
 
-// Returns the CUDA vector type of `bits` bits with elements of type t, e.g.
-// `float4`. If CUDA has none, returns uint2 or uint4.
+// Returns the CUDA vector type of `bits` bits with elements of type t, such as
+// `float4`. If there is none, returns uint2 or uint4.
 static const char *vector_of(Emit *e, DType t, int64_t bits) {
   static const struct { DType t; const char *name; } of[] = {
     {DT_F32, "float"}, {DT_I32, "int"}, {DT_F64, "double"},
@@ -265,8 +267,8 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
   }
 }
 
-// Writes a load with an L2 prefetch. type: the loaded type; NULL: the
-// element's.
+// Writes a load with an L2 prefetch. `type` is the loaded type, or NULL for the
+// type of the element.
 static void put_hinted(Emit *e, const Side *s, const char *type) {
   text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
   if (type) text_printf(e, "(const %s *)", type);
@@ -304,8 +306,8 @@ static void put_side(Emit *e, const Side *s, const char *type, bool src) {
   expr_word(e, s->mem, s->bit);
 }
 
-// Writes the part of a register word that the move reads, as an integer of the
-// C type `type`.
+// Writes the part of a register word that the move reads, as an integer of C
+// type `type`.
 static void put_part(Emit *e, const Side *s, const char *type) {
   int64_t shift = s->bit % s->g->wbits;
   text_printf(e, "(%s)", type);
@@ -314,7 +316,7 @@ static void put_part(Emit *e, const Side *s, const char *type) {
   if (shift) text_printf(e, " >> %" PRId64 ")", shift);
 }
 
-// Writes the start of an assignment to part of dst's register word, up to the
+// Writes an assignment to a part of a register word of d, up to the assigned
 // value.
 static void open_part(Emit *e, const Side *d, int64_t bits) {
   unsigned mask = ((1u << bits) - 1) << (d->bit % 32);
@@ -332,7 +334,8 @@ static void close_part(Emit *e, const Side *d) {
   if (d->bit % 32) text_printf(e, " << %" PRId64, d->bit % 32);
 }
 
-// Reports whether one vector access of `bits` bits can move this side.
+// Reports whether a vector access of `bits` bits can access this side as a
+// whole.
 static bool aligned(const Side *s, int64_t bits) {
   if (!s->regs) return true;
   if (s->g->scalars && bits != s->g->wbits) return false;
@@ -364,8 +367,8 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   for (int k = 0; k < 2; k++)
     w[k] = both[k]->regs ? both[k]->g->wbits
                          : dtype_bits(ir_type(e->fn, both[k]->mem));
-  // A register of `bits` bits keeps its type, because a conversion by a pointer
-  // would take its address.
+  // Keep the type of a register of `bits` bits. Reinterpreting it through a
+  // pointer would take its address.
   if (d->regs && w[0] == bits) type = own[0];
   else if (s->regs && w[1] == bits) type = own[1];
   else if (w[0] == bits && w[1] == bits && !strcmp(own[0], own[1]))
@@ -381,9 +384,9 @@ static void move(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Moves a vector in pieces. Each piece is as wide as the registers of both
-// sides allow. If source and destination overlap, the pieces are moved from the
-// last to the first where this order preserves the source.
+// Moves a vector in pieces as wide as the registers of both sides allow. If
+// source and destination overlap, moves the pieces from last to first if this
+// order preserves the source.
 static void move_pieces(Emit *e, Side d, Side s, int64_t bits) {
   int64_t step = 64;
   while (step > 8 && ((d.regs && (step > d.g->wbits || d.bit % step)) ||
@@ -431,8 +434,8 @@ static void move_out(Emit *e, const Side *d, const Side *s, int64_t bits) {
   text_end(e);
 }
 
-// Writes a move of `bits` bits, to or from registers, that no CUDA vector type
-// can represent.
+// Writes a move of `bits` bits to or from registers for which CUDA has no
+// vector type.
 static void move_words(Emit *e, const Side *d, const Side *s, int64_t bits) {
   const Side *r = d->regs ? d : s;
   bool words = r->g->wbits >= 32 && r->bit % r->g->wbits == 0 &&

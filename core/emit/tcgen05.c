@@ -15,8 +15,8 @@
 void tcgen05_object(Emit *e, Ref r, const char *name) {
   const Ins *i = ir_get(e->fn, r);
   const Mem *m = &e->fn->mem.p[i->imm];
-  // A view has the address of its object, because addresses have no element
-  // type.
+  // A view has the same address as its object, because an address in tensor
+  // memory has no element type.
   if (m->ref != r) {
     e->use[r].name = e->use[m->ref].name;
     return;
@@ -42,9 +42,9 @@ static void put_address(Emit *e, const Operand *o) {
   if (bits < 32) text_printf(e, " / %d", 32 / bits);
 }
 
-// Writes the instruction descriptor of an MMA with scale factors. Two fields
-// select the byte, 0 to 3, of a column of tensor memory at which the factors of
-// A and of B start.
+// Writes the instruction descriptor of an MMA with scale factors. Its two
+// fields select the bytes (0 to 3) of a column of tensor memory at which the
+// factors of A and of B start.
 static void put_descriptor(Emit *e, const Ins *i) {
   const Role role[2] = {ROLE_SFA, ROLE_SFB};
   uint32_t known = atom_umma_descriptor(atom_mma((int)i->imm));
@@ -184,8 +184,8 @@ void tcgen05_copy_helper(Emit *e, const AtomUse *u) {
   if (load) asm_param(&f, "unsigned", "tmem");
   const char *regs = asm_braces(e, n, &at);
   const char *list = asm_constraints(e, u->refs, load ? "=" : "", 'r', "r", n);
-  // In the form .16x32bx2, lanes 16 to 31 access the columns after the columns
-  // of lanes 0 to 15.
+  // In the form .16x32bx2, the columns of lanes 16 to 31 follow those of lanes
+  // 0 to 15.
   bool packed = row->flags & CPF_PACK;
   const char *half = strstr(row->ptx, "bx2")
     ? PTX(e, ", %d", packed ? 2 * n : n) : "";

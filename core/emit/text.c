@@ -1,5 +1,5 @@
-// The text being written: appends text, breaks lines, and reports operations
-// that cannot be written.
+// Appends to the text that is being written, breaks lines, and reports
+// operations that cannot be written.
 #include "emit/inside.h"
 
 #include <stdio.h>
@@ -77,8 +77,8 @@ void text_wrap(Emit *e, const char *s) {
   text_puts(e, "  ");
 }
 
-// Returns "gemm.lua" for the chunk "@scripts/gemm.lua", "name" for the chunk
-// "=name", and "chunk" for other chunks.
+// Returns a short name of a Lua chunk: "gemm.lua" for "@scripts/gemm.lua",
+// "name" for "=name", and "chunk" for others.
 static const char *short_file(const char *chunk) {
   if (*chunk == '=') return chunk + 1;
   if (*chunk != '@') return "chunk";
@@ -86,7 +86,7 @@ static const char *short_file(const char *chunk) {
   return s ? s + 1 : chunk + 1;
 }
 
-// Writes a chunk's name in a comment, without characters that could end the
+// Writes a chunk's name in a comment. Replaces characters that could end the
 // comment.
 static void put_file(Emit *e, const char *s) {
   char name[FILE_MAX_LENGTH];

@@ -1,7 +1,7 @@
-// Plans the text. Decides which values are live, which live values are inlined
-// in the expressions that use them, and which get a statement and a name. Also
-// decides how helpers of atoms receive registers. Walks the instructions
-// backwards, so that all users of a value are decided before the value.
+// Plans the text. Decides which values are live. Each live value is either
+// inlined in the expressions that use it, or gets a statement and a name. Also
+// decides how helpers of atoms receive registers. Visits the instructions from
+// last to first, so that the users of a value are decided before the value.
 #include <string.h>
 
 #include "atoms/atom.h"
@@ -10,25 +10,26 @@
 enum {
   // maximum number of expressions that are inlined in a statement
   MAX_WEIGHT = 14,
-  // with more accesses to register elements than this, register arrays become
-  // scalars
+  // if the text accesses register elements more often than this, register
+  // arrays become scalars
   MANY = 1024,
-  // maximum number of 8- or 16-bit elements of an array that may stay unpacked
+  // maximum number of 8- or 16-bit elements of an array that is not packed
   FEW = 32,
-  // if the packed arrays have more words than this, no array stays unpacked
+  // if the packed arrays have more words than this, all arrays are packed
   ROOM = 560,
   ROLL = 100,       // loops with more instructions are not unrolled
-  // Loops traced from one script line are not unrolled if they have more
+  // Loops traced from one script line are not unrolled if they would have more
   // instructions than this in total.
   UNROLLED = 1 << 15,
   TRIPS = 16,       // assumed number of iterations of a loop if it is unknown
-  MOST_TRIPS = 32   // maximum of the number of iterations in estimates
+  MOST_TRIPS = 32   // limit of the number of iterations in estimates
 };
 
 typedef struct Flow {
   Emit *e;
   const Fn *fn;
-  Ref *loop;        // for each instruction: head of the innermost loop
+  // for each instruction: the FOR or LOOP of the innermost loop around it
+  Ref *loop;
   Ref *end;         // for each instruction that opens a region: its END
   Ref *vset;        // for each VAR: the next VSET in program order
   // for each element of each register array: the next write in program order
@@ -74,8 +75,8 @@ bool uses_run_of_words(const Emit *e, const Operand *o) {
 
 // ---- writes to registers and variables ----
 
-// Sets [*lo,*hi) to the declared elements of a register array that `bits` bits
-// from element `off` of view mem occupy.
+// Sets [*lo,*hi) to the range of declared elements of a register array that an
+// access occupies: `bits` bits from element `off` of view mem on.
 static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
                       int64_t *lo, int64_t *hi) {
   const Ins *m = ir_get(f->fn, mem);
@@ -87,8 +88,8 @@ static void reg_range(const Flow *f, Ref mem, int64_t off, int64_t bits,
   if (*hi > count) *hi = count;
 }
 
-// Type of functions that are called for each write to registers: instruction
-// `by` writes `bits` bits from element `off` of mem on.
+// A function that is called for each write to registers: instruction `by`
+// writes `bits` bits from element `off` of mem on.
 typedef void (*Tell)(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits);
 
 static void tell_write(Flow *f, Ref r, const Operand *o, Tell tell) {
@@ -115,7 +116,7 @@ static void each_write(Flow *f, Ref r, Tell tell) {
     if (o.written) tell_write(f, r, &o, tell);
 }
 
-// For the backward walk: records `by` as the next write to the elements.
+// Used in the backward walk. Records `by` as the next write to the elements.
 static void next_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   int64_t lo, hi;
   reg_range(f, mem, off, bits, &lo, &hi);
@@ -130,10 +131,10 @@ static void note_set(Flow *f, Ref r) {
     if (o.kind == OPERAND_VAR && o.written) f->vset[o.ref] = r;
 }
 
-// For the forward walk: detects the first write to a word. The first store to
-// part of a word need not preserve the rest. A store in a loop is not a first
-// write if the array is declared outside of the loop, because an earlier
-// iteration may have written the word.
+// Used in the forward walk. Detects the first write to a register word. If this
+// is a store to a part of the word, the store need not preserve the rest. A
+// store in a loop is not a first write if the array is declared outside of the
+// loop, because an earlier iteration may have written the word.
 static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   const Ins *m = ir_get(f->fn, mem);
   int64_t wbits = f->e->regs[m->imm].wbits;
@@ -145,8 +146,8 @@ static void first_write(Flow *f, Ref by, Ref mem, int64_t off, int64_t bits) {
   for (; at < end; at = (at / wbits + 1) * wbits) wrote[at / wbits] = true;
 }
 
-// Reports whether no load may move past instruction i: i orders memory, has
-// flags (memory order, cache operators), or writes memory.
+// Reports whether loads must not move past instruction i, because i orders
+// memory, has flags (memory order, cache operators), or writes memory.
 static bool orders_memory(const Flow *f, const Ins *i) {
   unsigned effect = op_effect((Op)i->op);
   Operand o;
@@ -168,20 +169,20 @@ static void use(Flow *f, Ref r, Ref at, uint32_t times, bool cross, Ref root) {
   if (u->uses == times) u->root = root;
 }
 
-// Reports whether i becomes several statements. The later statements then read
-// operands after the first ones have written part of the destination.
+// Reports whether i becomes several statements. An operand inlined in such an i
+// is read after the first statements have written a part of the destination.
 static bool has_steps(const Ins *i) {
   return i->op == OP_FILL || i->op == OP_COPY;
 }
 
-// Reports whether instruction `by` writes only after the last statement that
-// needs value u has read its operands.
+// Reports whether the last statement that needs value u has read its operands
+// before instruction `by` writes.
 static bool writes_behind(const Flow *f, Ref by, const Use *u) {
   return by > u->last || (by == u->last && !has_steps(ir_get(f->fn, by)));
 }
 
-// Reports whether a load from registers or a read of a variable can move to the
-// expression that uses it.
+// Reports whether r, a load from registers or a read of a variable, can move to
+// the expression that uses it.
 static bool can_wait(const Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   const Use *u = &f->e->use[r];
@@ -202,8 +203,8 @@ static bool plus_constant(const Fn *fn, const Ins *i) {
          ir_const(fn, i->a[1], &v);
 }
 
-// Reports whether `set` assigns r to a variable that has r's name, so that r
-// needs no statement.
+// Reports whether r needs no statement, because `set` assigns r to a variable
+// that has r's name.
 static bool becomes(const Flow *f, Ref r, Ref set) {
   const Ins *s = ir_get(f->fn, set);
   return s->op == OP_VSET && s->a[1] == r &&
@@ -233,8 +234,8 @@ static How decide(Flow *f, Ref r) {
   return root->weight >= MAX_WEIGHT ? HOW_NAME : HOW_INLINE;
 }
 
-// Counts the uses that r makes of its operands. A loop needs its limit and step
-// until its end.
+// Counts how often r uses its operands. A loop needs its limit and step until
+// its end.
 static void spread(Flow *f, Ref r) {
   const Ins *i = ir_get(f->fn, r);
   Use *u = &f->e->use[r];
@@ -254,7 +255,7 @@ static void spread(Flow *f, Ref r) {
   }
 }
 
-// Reports whether q is an inlined load from registers that store r writes.
+// Reports whether q is an inlined load from registers to which store r writes.
 static bool reads_stored(const Flow *f, Ref q, Ref r) {
   const Ins *i = ir_get(f->fn, q), *st = ir_get(f->fn, r);
   if (i->op != OP_LD || f->e->use[q].how != HOW_INLINE) return false;
@@ -268,7 +269,7 @@ static bool reads_stored(const Flow *f, Ref q, Ref r) {
   return lo < to && from < hi;
 }
 
-// Returns the store to the upper half of the word whose lower half r stores.
+// If r stores the lower half of a word, returns the store to its upper half.
 // Returns 0 unless this store is the next statement and does not read the lower
 // half.
 static Ref other_half(const Flow *f, Ref r) {
@@ -291,8 +292,8 @@ static bool is_loop(const Ins *i) {
   return op_loops((Op)i->op);
 }
 
-// Records which region the BREAKIF r leaves, if C's `break` does not suffice.
-// C's `break` leaves only the innermost region other than an IF.
+// If C's `break` does not suffice for BREAKIF r, records which region it
+// leaves. C's `break` leaves only the innermost region that is not an IF.
 static void note_leave(Flow *f, Ref r, const Ref *open, size_t n) {
   size_t left = (size_t)ir_get(f->fn, r)->imm;
   for (size_t k = 1; k < left; k++)
@@ -329,8 +330,8 @@ static bool for_its_result(const Ins *i) {
          i->op == OP_PICK;
 }
 
-// Finds the variables whose value is needed. A variable is not needed if a
-// loop's body only sets it, and no later iteration or loop reads it.
+// Finds the variables whose value is needed. If a loop's body only sets a
+// variable, and no later iteration or loop reads it, it is not needed.
 static void find_read(Flow *f) {
   const Fn *fn = f->fn;
   bool *needed = NEW(f->e->cx, bool, fn->ins.n), again = true;
@@ -357,7 +358,7 @@ static void find_read(Flow *f) {
 // ---- register arrays ----
 
 // Computes, for each register array, the widths of the narrowest and the widest
-// element type among the array's views.
+// element type among its views.
 static void name_widths(const Emit *e, int *least, int *most) {
   for (size_t k = 0; k < e->fn->mem.n; k++)
     least[k] = most[k] = uses_bits(e->fn->mem.p[k].type);
@@ -371,10 +372,9 @@ static void name_widths(const Emit *e, int *least, int *most) {
 }
 
 // Finds the arrays that stay unpacked: at most FEW elements of 8 or 16 bits,
-// which are only copied in and out one at a time. Packing would cost
-// instructions and text. Larger arrays are packed. If the other arrays have
-// more than ROOM words, all arrays are packed, because unpacked arrays would
-// need too many registers.
+// which are only copied in and out one at a time. Packing these would cost
+// instructions and text. If the packed arrays have more than ROOM words, all
+// arrays are packed, because unpacked ones would need too many registers.
 static bool *passing(const Emit *e) {
   size_t n = e->fn->mem.n;
   bool *only = NEW(e->cx, bool, n + 1);
@@ -404,9 +404,9 @@ static bool *passing(const Emit *e) {
   return only;
 }
 
-// Chooses the words of register arrays. A word has the element's type, except
-// that elements below 32 bits are packed. An array with views of several widths
-// has words that suit all views.
+// Chooses the word type of each register array: the element's type, but
+// elements below 32 bits are packed. If the array has views of several widths,
+// the words suit all views.
 static void declare_regs(Emit *e) {
   bool *only = passing(e);
   int *least = NEW(e->cx, int, e->fn->mem.n + 1);
@@ -429,8 +429,8 @@ static void declare_regs(Emit *e) {
   }
 }
 
-// Records that vector copies access the array of operand o, if o is wider than
-// a register word.
+// If operand o is wider than a register word, records that vector copies access
+// its array.
 static void note_vector(Emit *e, const Operand *o) {
   const Ins *m = ir_get(e->fn, o->ref);
   if (m->op != OP_RMEM || o->bits <= e->regs[m->imm].wbits) return;
@@ -475,8 +475,8 @@ static void note_atom(Emit *e, const Ins *i) {
     *(operands_accumulate(e->fn, i) ? &u->same : &u->separate) = true;
 }
 
-// Marks register arrays whose address is taken: by helpers that take pointers,
-// and by traced indices.
+// Marks register arrays whose address is taken, by helpers with pointer
+// parameters or by an index that is known only on the device.
 static void note_taken(Emit *e, const Ins *i) {
   if (i->op == OP_PICK || i->op == OP_PUT)
     e->regs[ir_get(e->fn, i->a[0])->imm].taken = true;
@@ -490,14 +490,14 @@ static void note_taken(Emit *e, const Ins *i) {
       e->regs[ir_get(e->fn, o.ref)->imm].taken = true;
 }
 
-// Reports whether i is the call of a helper that can get its registers one by
-// one. A helper of wgmma has too many registers.
+// Reports whether i calls a helper that can receive its registers one by one. A
+// helper of wgmma has too many registers for this.
 static bool can_split(const Ins *i) {
   return is_helper(i) && (op_rows[i->op].imm == IMM_COPY ||
                           atom_mma((int)i->imm)->kind != MK_WGMMA);
 }
 
-// Returns how many times the text of instruction r accesses a register element.
+// Returns how often the text of instruction r accesses register elements.
 static size_t touches(const Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   size_t n = 0;
@@ -513,11 +513,11 @@ static size_t touches(const Emit *e, Ref r) {
 }
 
 // Chooses between arrays and scalars for registers. Compile time grows with the
-// square of the accesses to arrays, but little more than linearly with accesses
-// to scalars (NVRTC 13: 2048 fmaf on three arrays take 5.6 s, on scalars 1.4 s;
-// 128 of them 0.17 and 0.14 s). Kernels that access register elements in many
+// square of the number of accesses to arrays, but little more than linearly for
+// scalars. (NVRTC 13: 2048 fmaf on three arrays take 5.6 s, on scalars 1.4 s;
+// 128 of them 0.17 and 0.14 s.) Kernels that access register elements in many
 // places therefore use scalars, which are passed to helpers one by one. In
-// other kernels arrays are easier to read and match the script.
+// other kernels, arrays are easier to read and match the script.
 static void choose_scalars(Emit *e) {
   size_t n = 0;
   for (Ref r = 1; r < e->fn->ins.n; r++)
@@ -534,7 +534,7 @@ static void choose_scalars(Emit *e) {
     e->regs[k].scalars = many && !e->regs[k].taken;
 }
 
-// Records how i uses objects in memory: through a pointer or, in PTX, through a
+// Records how i accesses objects in memory: through a pointer or, in PTX, by a
 // shared address.
 static void note_memory(Emit *e, const Ins *i) {
   bool ptx = i->op == OP_CPASYNC || i->op == OP_MATRIX || mbar_is(i) ||
@@ -587,11 +587,11 @@ static int64_t trips(const Flow *f, Ref r) {
 // - Loops from a script line that is traced many times (in a Lua loop), if
 //   unrolling all of them would take the compiler too long. (NVRTC 13: 128
 //   loops of 32 iterations with 35 instructions each take 3.2 s, or 0.7 s when
-//   not unrolled; the limit here allows half a second.)
-// - Loops that wait on an mbarrier. The compiler believes that their asm
-//   statements are short and unrolls them, but the copies are no faster. (A
-//   GEMM's loop of four 64x256 wgmmas becomes 28 of them and takes 3.5 times as
-//   long.)
+//   not unrolled. The limit here allows half a second.)
+// - Loops that wait on an mbarrier. The compiler assumes that their asm
+//   statements are short and unrolls them, although this does not make them
+//   faster. (A GEMM's loop of four 64x256 wgmmas would contain 28 of them and
+//   take 3.5 times as long to compile.)
 static void choose_rolled(Flow *f) {
   const Fn *fn = f->fn;
   Emit *e = f->e;

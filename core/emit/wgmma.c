@@ -1,4 +1,4 @@
-// Writes a warpgroup's MMA: its statement and helper, and descriptors.
+// Writes wgmma instructions: the statements, the helpers and the descriptors.
 #include <stdio.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ void wgmma_mma(Emit *e, Ref r) {
 void wgmma_descriptor(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   const char *own = ir_str(e->fn, i->name), *of = e->use[i->a[0]].name;
-  // An equal descriptor was traced before, but in another region.
+  // Reuse an equal descriptor that was traced in another region.
   for (Ref k = 1; k < r; k++) {
     const Ins *j = ir_get(e->fn, k);
     if (j->op != OP_DESC || !e->use[k].name || j->a[0] != i->a[0] ||
@@ -57,8 +57,8 @@ void wgmma_descriptor(Emit *e, Ref r) {
 
 // ---- helpers ----
 
-// Returns the asm operands after the descriptors: whether the product is added
-// to D, the signs of A and B (1: unchanged), and the majors.
+// Returns the asm operands after the descriptors: the predicate that adds the
+// product to D, the signs of A and B (1: unchanged), and the majors.
 static const char *tail(Emit *e, const AtomMma *row) {
   bool shared = row->flags & AMF_SMEM_A;
   if (dtype_is_int(row->d_type)) return "p";

@@ -1,32 +1,32 @@
-// Finds the pairs of scheduling steps that another schedule could execute in
-// the opposite order (dynamic partial-order reduction). Two steps are such a
-// pair if they conflict and happens-before does not order them. Two steps
-// conflict if their order changes the effect of one of them, or whether it can
-// run.
+// Finds the pairs of scheduling steps whose order another schedule could
+// reverse (dynamic partial-order reduction). Two steps are such a pair if they
+// conflict, and happens-before does not order them. Two steps conflict if their
+// order affects the result of one of them, or whether one of them can run.
 //
 // Steps are ordered by the program order of a thread, by barriers, by waits for
-// a phase of an mbarrier, and by the conflicts themselves. Memory order
-// (hb_cluster.c) does not matter here: a relaxed arrival orders steps as a
-// releasing arrival does. The start of a copy whose bytes complete a phase also
-// orders steps.
+// a phase of an mbarrier, and by the conflicts themselves. The start of a copy
+// whose bytes complete a phase also orders steps. Memory order (hb_cluster.c)
+// does not matter here: a relaxed arrival orders steps as a releasing arrival
+// does.
 //
 // Arrivals in one phase of an mbarrier commute. All schedules have the same
 // phases under two conditions. First, every operation in a phase happens after
 // the end of the preceding phase. Second, every operation that must be in a
 // phase happens before some arrival in this phase. Each violation of a
 // condition gives a pair of steps:
-// - An arrival, or bytes expected or completed, in phase n is paired with the
-//   arrivals in phase n - 1 that do not happen before it. Another schedule
-//   could count it in phase n - 1.
-// - A wait that passes in phase n is paired with the arrivals in phase n - 2
-//   that do not happen before it. In phase n - 2, a wait for the same parity
-//   could also have passed. A test of the phase (try_wait) is paired with the
-//   arrivals in phase n - 1.
+// - An arrival in phase n, or bytes expected or completed in it, is paired with
+//   each arrival in phase n - 1 that does not happen before it. In another
+//   schedule, phase n - 1 could count it.
+// - A wait that passes in phase n is paired with each arrival in phase n - 2
+//   that does not happen before it. The wait could also have passed in phase n
+//   - 2, which has the same parity. A test of the phase (try_wait) is paired
+//   with the arrivals in phase n - 1.
 // - A wait, a test, or expected bytes in phase n is paired with the step that
 //   completes the phase, if no arrival in phase n happens after it.
 //
-// In memory, two ordered or atomic accesses to one granule conflict if one of
-// them writes. Atomics of one AtomicKind commute if their results are unused.
+// In memory, two accesses to one granule conflict if they are ordered or
+// atomic, and one of them writes. (A granule is the unit in which accesses are
+// recorded.) Atomics of one AtomicKind commute if their results are unused.
 #include "explore/interleave.h"
 
 #include <string.h>
@@ -36,7 +36,8 @@ enum { MOST_WORDS = 1 << 25 };
 
 typedef struct Guests { SimCause *p; uint32_t n, max; } Guests;
 typedef struct Mbar {
-  // arrivals in the current phase [0], the previous one [1] ...
+  // came[0] has the arrivals in the current phase, came[1] those in the
+  // previous phase, and so on
   Guests came[KEPT];
   // operations that must happen before the current phase ends
   Guests due;
@@ -44,7 +45,8 @@ typedef struct Mbar {
 typedef struct Place { uint64_t key; uint32_t first; } Place;
 typedef struct Touch {
   SimCause by;
-  uint32_t next;  // the next older access to the same granule; 0: none
+  // the next older access to the same granule of memory; 0: none
+  uint32_t next;
   int how;
   uint64_t was;            // contents of the granule before the step
 } Touch;
@@ -56,26 +58,27 @@ struct SimCauses {
   // nwarp: number of warps of all clusters. n: number of words in a vector
   // clock.
   uint32_t nwarp, n;
-  // vector clocks: one for each warp, one for the agent of the current step,
-  // and a copy of the current warp's clock before its step
+  // vector clocks: one for each warp; one for the agent (such as TMA) of the
+  // current step; and a copy of the current warp's clock before its step
   uint32_t *vc;
   uint32_t *bar;           // vector clocks of barriers, sorted by cluster
-  // two vector clocks for each mbarrier: one of the open phase, one of the
-  // completed phase
+  // two vector clocks for each mbarrier: of the open phase and of the completed
+  // phase
   uint32_t *phase;
   Mbar *mbar;
   SimCause now;
   uint32_t *row;  // vector clock of the current step; NULL: no step runs
-  // at: mbarrier that the current step last used. in: its phase.
+  // at: the mbarrier that the current step used last. in: the phase of this
+  // mbarrier.
   int at;
   uint32_t in;
   uint32_t *rows, nrow, maxrow;  // vector clocks of finished steps
   uint32_t *of, nof, maxof;  // for each step: index of its vector clock in rows
-  // step in which several lanes conflict at one granule, or NONE
+  // a step in which several lanes access one granule and conflict, or NONE
   uint32_t lanes;
   Place *place;
   uint32_t nplace, maxplace;
-  Touch *touch;            // accesses to granules; index 0 is unused
+  Touch *touch;            // accesses to granules of memory; index 0 is unused
   uint32_t ntouch, maxtouch;
   SimPair *pair;
   uint32_t npair, maxpair;
@@ -233,7 +236,7 @@ static void pair(SimCauses *s, uint32_t first) {
   s->pair[s->npair++] = (SimPair){first, s->now.turn};
 }
 
-// Merges the vector clock of step number `turn` into vector clock r.
+// Merges the saved vector clock of step number `turn` into vector clock r.
 static void learn(const SimCauses *s, uint32_t *r, uint32_t turn) {
   uint32_t k = turn < s->nof ? s->of[turn] : NONE;
   if (k != NONE) join(s, r, row(s, k));
@@ -292,8 +295,8 @@ static bool known(const SimCauses *s, const SimCause *c, int k,
   return s->row[word_of(s, k)] >= phase;
 }
 
-// Adds a pair for each arrival in `came` that does not happen before the
-// current step. Adds none if the step happens after the end of phase `over` -
+// Pairs the current step with each arrival in `came` that does not happen
+// before it. Does nothing if the step happens after the end of phase `over` -
 // 1.
 static void behind(SimCauses *s, int k, const Guests *came, uint32_t over) {
   if (s->row[word_of(s, k)] >= over) return;
@@ -310,9 +313,10 @@ static void visit(SimCauses *s, int k, uint32_t phase) {
   s->in = phase;
 }
 
-// Records that the current step contributes to phase `phase` of mbarrier k, and
-// pairs it with arrivals in the previous phase. Returns the index of mbarrier k
-// among the mbarriers of all clusters, or -1 if no step is recorded.
+// Records that the current step contributes to phase `phase` of mbarrier k of
+// its cluster, and pairs it with arrivals in the previous phase. Returns the
+// index of the mbarrier among those of all clusters, or -1 if no step is
+// recorded.
 static int come(SimCluster *c, int k, uint32_t phase) {
   SimCauses *s = c->causes;
   if (!s->row) return -1;
@@ -434,8 +438,8 @@ bool conflicts_still(const SimCauses *s, int g, uint32_t turn) {
 
 // ---- earlier values ----
 
-// Returns the newest access that changes the granule, among access k and older
-// accesses. Returns 0 if no access does.
+// Returns the newest access that changes the granule, starting at access k and
+// going back in time. Returns 0 if there is none.
 static uint32_t change(const SimCauses *s, uint32_t k) {
   while (k && (s->touch[k].how == CAUSE_READ || s->touch[k].by.warp < 0))
     k = s->touch[k].next;
@@ -452,9 +456,9 @@ static bool follows(const uint32_t *row, const Touch *t) {
   return row[t->by.warp] >= t->by.seq;
 }
 
-// Reports whether access t is a write (CAUSE_WRITE) that comes before the step
-// with vector clock `row` in every schedule. No other change of the granule
-// commutes with such a write, so the step cannot read older values.
+// Reports whether access t is a plain write (CAUSE_WRITE) that comes before the
+// step with vector clock `row` in every schedule. The step cannot read an older
+// value than t's, because such a write conflicts with all other changes.
 static bool closes(const uint32_t *row, const Touch *t) {
   return t->how == CAUSE_WRITE && follows(row, t);
 }
@@ -464,8 +468,8 @@ static uint64_t low(uint64_t u, int size) {
 }
 
 // Reports whether all changes of a granule since its last write (CAUSE_WRITE)
-// are atomic additions of the same number. If so, the granule had each possible
-// intermediate value at some time in this run.
+// are atomic additions of the same number. In this case, every order of the
+// additions gives the values that the granule had in this run.
 static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
                        int size, uint64_t now) {
   bool some = false;
@@ -487,8 +491,8 @@ static bool adds_alike(const SimCauses *s, const uint32_t *row, uint64_t key,
   return true;
 }
 
-// Returns the bytes of the granule before step `turn`. `now` has its bytes
-// after all steps.
+// Returns the bytes of the granule before step `turn`, computed back from
+// `now`, its bytes after all steps.
 static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
                        uint64_t now) {
   for (uint32_t k = newest(s, key); k && s->touch[k].by.turn >= turn;
@@ -498,8 +502,8 @@ static uint64_t before(const SimCauses *s, uint64_t key, uint32_t turn,
 }
 
 // Returns the last step before `turn` that changed the granule. Returns NONE if
-// there is none, or if a write that replaced the changed value precedes the
-// step with vector clock `row` in every schedule.
+// there is none. Also returns NONE if a later write replaced the changed value,
+// and this write precedes the step with vector clock `row` in every schedule.
 static uint32_t change_before(const SimCauses *s, const uint32_t *row,
                               uint64_t key, uint32_t turn) {
   uint32_t k = newest(s, key);
@@ -508,7 +512,8 @@ static uint32_t change_before(const SimCauses *s, const uint32_t *row,
   return k && !closes(row, &s->touch[k]) ? s->touch[k].by.turn : NONE;
 }
 
-// Returns the bytes that the first active lane read from granule number k.
+// Returns the bytes that the first active lane read from the k-th granule of
+// the poll.
 static uint64_t found_at(const SimWarp *w, const SimAsk *a, int k) {
   return low(a->found[__builtin_ctz(w->active)] >> k * a->size * 8, a->size);
 }

@@ -1,13 +1,13 @@
 // Systematic schedules. A schedule begins with required steps and continues by
 // fixed rules. A warp runs as long as it can. Then the other warps run, in the
-// order of their numbers. Agents complete when no warp can run. Polls of memory
-// come last.
+// order of their numbers. When no warp can run, an operation of an agent (such
+// as TMA) completes. Polls of memory come last.
 //
 // If a poll fails and returns its warp to the same state, the poll is not a
-// step: the warp sleeps until memory changes. livelock.c tries polls first, so
-// that failing polls are not executed. The exception is the last required step.
-// It is executed even if it is a failing poll, because its read may race with
-// an earlier step, and the poll might pass if it came before that step.
+// step: the warp sleeps until memory changes. livelock.c predicts the outcome
+// of polls, so failing polls are not executed. The last required step is an
+// exception. It is executed even if it is a failing poll. Its read may race
+// with an earlier step, and the poll might pass if it came before that step.
 #include "explore/interleave.h"
 
 #include "ir/intrin.h"
@@ -21,19 +21,19 @@
 enum { NONE = UINT32_MAX };
 
 typedef struct Turn {
-  // the actor of the step: the number of a warp among all warps, or the
-  // agent_id of an agent
+  // the actor of the step: a warp, numbered among all warps, or an agent's
+  // operation, as an agent_id
   uint64_t who;
-  // src: line of the step. row: index of the step's vector clock in SimCauses;
-  // NONE: this entry is not a step, or its clock was dropped.
+  // src: line of the step. row: index of the step's vector clock in SimCauses.
+  // NONE: this entry is not a step, or the clock was dropped.
   uint32_t src, row;
   int warp;  // number of the warp among all warps; -1: the step is an agent's
   uint32_t seq;
-  // step of an agent: mbarrier at which the agent's work completed
+  // step of an agent: the mbarrier that received the completion
   int mbar;
   uint32_t phase;
-  // The instruction. Together with `hash`, it identifies the state of the warp
-  // before a poll.
+  // The next instruction of the warp. If it is a poll, `pc` and `hash` identify
+  // the state of the warp before the poll.
   uint32_t pc;
   // `hash` is a hash of the warp's state before the step. `stamp` is the number
   // of changes of memory before the step.
@@ -43,7 +43,8 @@ typedef struct Turn {
 typedef struct Actor {     // the scheduler's data about a warp
   // number of memory changes when the warp began to sleep; 0: it is awake
   uint64_t asleep;
-  uint32_t started;        // number of agents that the warp started
+  // number of operations of agents that the warp started
+  uint32_t started;
 } Actor;
 
 typedef struct SimTurns {
@@ -61,26 +62,27 @@ typedef struct SimTurns {
   int last;  // warp of the last step; -1: the last step was an agent's
   uint64_t switches, began;
   // flags: the flags (SIM_FULL ...) of this run. always: the flags of every run
-  // of the kernel. src: the source line that is the reason for `always`.
+  // of the kernel. src: the source line that causes `always`.
   uint32_t flags, always, src;
   // clusters: whether clusters are interchangeable. warps: whether the warps of
   // a block are interchangeable.
   bool clusters, warps;
-  // rank: number of each warp in the order of first steps, if clusters or warps
-  // are interchangeable. name: the inverse of rank.
+  // rank: if clusters or warps are interchangeable, the number of each warp in
+  // the order of first steps. name: the inverse of rank.
   uint32_t *rank, *name;
   bool oom;
 } SimTurns;
 
-// Returns the agent_id of an agent. It combines the number of the warp that
-// started the agent with the agent's number among the agents of this warp.
+// Returns the agent_id of an agent's operation. It combines the number of the
+// warp that started the operation with the operation's number among those of
+// this warp.
 static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }
 
 // Reports whether clusters are interchangeable, because no cluster reads its
-// index. Runs that differ only by a permutation of interchangeable clusters are
-// treated as equal.
+// index. Two runs are treated as equal if one becomes the other by a
+// permutation of interchangeable clusters.
 static bool alike_clusters(const SimProg *p) {
   for (uint32_t k = 0; k < p->ninit; k++) {
     const SimInit *i = &p->init[k];
@@ -123,8 +125,8 @@ static bool alike_warps(const SimProg *p) {
   return true;
 }
 
-// Returns flags such as SIM_CLOCK: reasons why the results may depend on more
-// than the schedule. Sets *src to the source line of a reason.
+// Returns flags such as SIM_CLOCK: the reasons why the kernel's results may
+// depend on more than the schedule. Sets *src to the source line of a reason.
 static uint32_t undecided(const SimProg *p, uint32_t *src) {
   uint32_t flags = 0;
   for (uint32_t k = 0; k < p->ninit; k++) {
@@ -200,8 +202,8 @@ static bool can_go(const SimTurns *t, const SimWarp *w) {
          actor_of(t, w)->asleep != stamp_of(w->cluster);
 }
 
-// Reports whether instruction i reads memory or the phase of an mbarrier, which
-// may have changed when i is executed again.
+// Reports whether instruction i reads memory or the phase of an mbarrier. If it
+// is executed again, it may return another value.
 static bool asks(const SimIns *i) {
   return i->op == OP_LD || i->op == OP_MBARTRY || i->op == OP_ATOMIC;
 }
@@ -235,8 +237,9 @@ static Turn *new_turn(SimTurns *t) {
   return &t->turn[t->n++];
 }
 
-// Returns the number of steps after which w is in its current state again if
-// the next poll fails. Returns 0 if the poll passes or the number is unknown.
+// Predicts the next poll of w. If the poll fails, returns the number of steps
+// after which w is again in its current state. Returns 0 if the poll passes or
+// the number is unknown.
 static int fails(const SimTurns *t, SimWarp *w) {
   SimAsk a;
   bool asked = simmem_ask(w, addressed_next(w), &a);
@@ -248,8 +251,9 @@ static bool is_at(SimWarp *w, uint32_t pc, uint64_t hash) {
 }
 
 // Reports whether w, after step k, is again in the state that it had before an
-// earlier step, and would read the same values again. Then the steps in between
-// had no effect. Considers earlier steps only back to the last required step.
+// earlier step, and would read the same values again. In this case, the steps
+// since then had no effect. Considers earlier steps only back to the last
+// required step.
 static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   enum { FAR = 64 };
   int g = t->turn[k].warp;
@@ -265,13 +269,12 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   return false;
 }
 
-// Reasons why a step is executed. FREE: the fixed rules select the step, after
-// all required steps. ASKED: the step is required. LAST: it is the last
-// required step.
+// Why a step is executed. ASKED: it is a required step. LAST: it is the last
+// required step. FREE: after all required steps, the fixed rules select it.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
-// Reports whether a failing poll of w could pass if it came before an earlier
-// step. Also returns true if this is unknown.
+// Reports whether a failing poll of w could pass if it came before one of the
+// earlier steps. Also returns true if this is unknown.
 static bool could_pass(SimWarp *w, char *room) {
   SimAsk a, old;
   if (!simmem_ask(w, &w->cluster->prog->ins[w->pc], &a) ||
@@ -345,9 +348,9 @@ static SimCluster *cluster_of(const SimTurns *t, SimCluster **c, int n,
   return NULL;
 }
 
-// Returns the index in agents.p of operation `number`, counted among the
-// operations that w started and that complete at an mbarrier. Returns -1 if
-// there is no such operation, or if other operations must complete first.
+// Finds operation `number` of those that w started and that complete on an
+// mbarrier. Returns its index in agents.p. Returns -1 if there is no such
+// operation, or if other operations must complete first.
 static int64_t agent_of(const SimCluster *c, const SimWarp *w,
                         uint32_t number) {
   for (size_t k = 0; k < c->agents.n; k++)
@@ -379,9 +382,9 @@ static bool run_wanted(SimTurns *t, SimCluster **c, int n) {
   return true;
 }
 
-// Finds the agent that was started first among the agents of n clusters that
-// complete on an mbarrier. Returns its cluster and sets *at to its index.
-// Returns NULL if there are no such agents.
+// Finds the oldest asynchronous operation of n clusters that completes on an
+// mbarrier. Returns the operation's cluster and sets *at to its index. Returns
+// NULL if there is no such operation.
 static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   SimCluster *its = NULL;
   for (int k = 0; k < n; k++)
@@ -395,18 +398,18 @@ static SimCluster *oldest(SimCluster **c, int n, size_t *at) {
   return its;
 }
 
-// Reports whether w recently executed the last required step. In this case, the
-// polls of other warps run before w's instructions, because a poll (an atomic)
-// may change the memory that w reads next.
+// Reports whether w recently executed the last required step. In this case,
+// polls of other warps run before w continues. Such a poll may be an atomic and
+// change the memory that w reads next.
 static bool is_held(const SimTurns *t, const SimWarp *w) {
   enum { LONG = 64 };
   return t->wanted < t->n && t->n - t->wanted < LONG &&
          t->turn[t->wanted].warp == number_of(t, w);
 }
 
-// Returns the first warp that can run, counted from warp `after` on. late:
-// whether to consider only warps whose next step is a poll, or only warps whose
-// next step is not a poll.
+// Returns the first warp that can run, counted from warp `after` on. If `late`
+// is true, considers only warps whose next step is a poll. Otherwise considers
+// only the other warps.
 static SimWarp *first(const SimTurns *t, SimCluster **c, int n, int after,
                       bool late) {
   SimWarp *best = NULL;
@@ -484,7 +487,7 @@ static void join(SimTurns *t, SimCluster *c) {
   settle(c);
 }
 
-// Records lane l's access as part of the current step.
+// Records lane l's access as a part of the current step.
 static void note(const Access *x, int l, int how) {
   SimPlaces s = simmem_places(x, l);
   for (int k = 0; k < s.n; k++) {
@@ -513,9 +516,9 @@ static void stray(SimCluster *c) { c->turns->flags |= SIM_TRIES; }
 
 static uint64_t count(const SimTurns *t) { return t->count + t->n; }
 
-// Builds the schedule s in which step p->second comes before step p->first: all
-// steps before `first`, the steps between the two that do not happen after
-// `first`, and `second`.
+// Builds the schedule s in which step p->second comes before step p->first. It
+// consists of the steps before `first`, the steps between the two that do not
+// happen after `first`, and `second`.
 static bool swapped(const SimTurns *t, const SimPair *p, SimSwap *s) {
   const Turn *a = &t->turn[p->first], *b = &t->turn[p->second];
   const SimCause by = {p->first, a->warp, a->seq};

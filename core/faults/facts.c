@@ -1,5 +1,5 @@
-// Lists the facts of a fault, from which lua/cute/lang/kinds.lua forms a
-// sentence.
+// Lists the facts of a fault: named values, from which lua/cute/lang/kinds.lua
+// forms the sentence of a report.
 #include "faults/facts.h"
 
 #include <stddef.h>
@@ -29,9 +29,9 @@ typedef enum FieldType {
   AS_FLAG, AS_INT, AS_WORD, AS_LONG, AS_BLOCK, AS_NAME
 } FieldType;
 
-// A field of SimFault that is a fact in the reports of some kinds. kinds: a bit
-// mask of these SimKinds. names: for AS_NAME, the name of each value of the
-// field.
+// A field of SimFault that is a fact in reports of certain kinds. `kinds` is
+// the bit mask of these SimKinds. For AS_NAME, `names` has a name for each
+// value of the field.
 typedef struct Field {
   uint32_t kinds;
   const char *name;
@@ -52,12 +52,12 @@ _Static_assert(SIM_KIND_COUNT <= 32, "a set of kinds has 32 bits");
 #define NAMED(kinds, name, member, list) \
   {kinds, name, AS_NAME, offsetof(SimFault, member), \
    (const char *const[]){list(NAME)}}
-// kinds of accesses that cta_race.c distinguishes
+// names of the access classes of cta_race.c
 #define PLANES(X) \
   X(0, "read") X(1, "write") X(2, "atomic read") X(3, "atomic write")
 #define RACES (K(RACE) | K(WARPRACE))
 #define FOUND (K(INFLIGHT) | K(UNINIT))
-// the values of r.lack for which SimFault.late describes an mbarrier
+// the values of r.lack with which SimFault.late describes an mbarrier
 #define LATE (1u << LACK_WAIT | 1u << LACK_STAGE | 1u << LACK_STAY | \
               1u << LACK_PARITY | 1u << LACK_BYTES)
 
@@ -168,7 +168,7 @@ static void add_field(Facts *t, const Field *d, const SimFault *f) {
   }
 }
 
-// Adds the facts that are not fields of SimFault.
+// Adds the facts that no single field of SimFault contains.
 static void add_others(Facts *t, const SimProg *p, const SimFault *f) {
   static const char *const flights[] = {
     [FLIGHT_NONE] = "", [FLIGHT_READ] = "read", [FLIGHT_WRITE] = "write",

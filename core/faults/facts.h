@@ -1,4 +1,4 @@
-// The facts of a fault (facts.c).
+// The facts of a fault: named values for the sentence of its report (facts.c).
 #ifndef CUTE_FAULTS_FACTS_H
 #define CUTE_FAULTS_FACTS_H
 
@@ -13,7 +13,7 @@ const char *facts_lack_name(SimLack k);
 // memory is exhausted.
 SimFact *facts_of(const SimProg *p, const SimFault *f, int *n);
 // Sets f->r.mbar, f->r.arrivals and f->r.bytes: the changes that would correct
-// the counts of the mbarrier's phase.
+// the expected counts of the mbarrier's phase.
 void facts_amounts(SimFault *f);
 
 #endif

@@ -1,5 +1,5 @@
-// Kinds of missing synchronization. A report names one of them if the cause of
-// the fault is known in detail.
+// Kinds of missing synchronization: the cause of a fault in a report, if it is
+// known in detail.
 #ifndef CUTE_FAULTS_MISSING_H
 #define CUTE_FAULTS_MISSING_H
 

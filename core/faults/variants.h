@@ -1,6 +1,6 @@
-// Variants of kinds of faults: misuse of barriers, mbarriers, tensor maps and
-// MMAs. A row X(ID, "name") has the name that the rows of
-// lua/cute/lang/kinds.lua use.
+// Variants of the kinds of faults: misuse of barriers, mbarriers, tensor maps
+// and MMAs. The rows of lua/cute/lang/kinds.lua refer to a variant X(ID,
+// "name") by its name.
 #ifndef CUTE_FAULTS_VARIANTS_H
 #define CUTE_FAULTS_VARIANTS_H
 

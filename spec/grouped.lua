@@ -128,9 +128,10 @@ function grouped.problem(c, place)
     local a_rows, b_rows = {}, {}
     local function sums(g, row, j)
       local sum = 0
-      local a, b = row_of(A, a_rows, g, row, at), row_of(B, b_rows, g, j, element)
+      local left = row_of(A, a_rows, g, row, at)
+      local right = row_of(B, b_rows, g, j, element)
       for k = 0, K - 1 do
-        local x = a[k + 1] * b[k + 1]
+        local x = left[k + 1] * right[k + 1]
         if sa and c.scales ~= "each" then
           x = x * at(sa, g, row, k // 128)
             * sb(g, c.scales == "blocks" and j // 128 or j, k // 128)

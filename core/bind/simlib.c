@@ -753,6 +753,17 @@ static void push_gap(lua_State *L, const Fn *fn, const SimGap *g) {
   lua_setfield(L, -2, "modes");
 }
 
+// Pushes a list of the gaps that are doubtful, or of those that are not.
+static void push_gaps(lua_State *L, const Fn *fn, const SimParts *p,
+                      bool doubtful) {
+  lua_newtable(L);
+  for (int k = 0; k < p->ngap; k++) {
+    if (p->gap[k].doubtful != doubtful) continue;
+    push_gap(L, fn, &p->gap[k]);
+    lua_rawseti(L, -2, (lua_Integer)lua_rawlen(L, -2) + 1);
+  }
+}
+
 // Pushes an entry of a report's list `unread`: a shared tensor with elements
 // that were stored, but never read.
 static void push_unread(lua_State *L, const Fn *fn, const SimUnread *u) {
@@ -921,12 +932,10 @@ static void push_result(lua_State *L, Ctx *cx, const Fn *fn,
   face_set_int(L, "left", r->left);
   push_operation(L, fn, "nonfinite", &r->nonfinite);
   push_operation(L, fn, "inexact", &r->inexact);
-  lua_createtable(L, r->parts.ngap, 0);
-  for (int k = 0; k < r->parts.ngap; k++) {
-    push_gap(L, fn, &r->parts.gap[k]);
-    lua_rawseti(L, -2, k + 1);
-  }
+  push_gaps(L, fn, &r->parts, false);
   lua_setfield(L, -2, "gaps");
+  push_gaps(L, fn, &r->parts, true);
+  lua_setfield(L, -2, "skipped");
   lua_createtable(L, r->parts.nunread, 0);
   for (int k = 0; k < r->parts.nunread; k++) {
     push_unread(L, fn, &r->parts.unread[k]);

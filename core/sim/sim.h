@@ -31,6 +31,7 @@ typedef struct SimGap {
   int32_t mem;         // memory object of the tensor, an index into Fn.mem
   uint32_t src;        // source line of the first load or store
   bool stored;         // whether the elements are never stored
+  bool doubtful;       // whether the kernel may omit the elements on purpose
   bool map;            // whether the modes are those of a tensor map
   bool all;
   bool few;            // whether a launch with more blocks might access the

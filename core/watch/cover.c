@@ -1,7 +1,9 @@
 // Finds parts of arguments that a launch never reads or stores, although no
 // code of the kernel omits them on purpose. Such a part suggests a wrong
 // coordinate of a tile, a step between tiles that exceeds the tile, or too few
-// blocks. A part is reported only if all of these conditions hold:
+// blocks. A part is noted only if all of the conditions below hold. A part of
+// an input for which they do not all hold is doubtful: it is reported only if
+// a comparison finds that the result is wrong.
 // - The kernel reads the argument and does not write it, or writes the argument
 //   and does not read it. An atomic whose result is unused is a store.
 // - Data, scalar arguments and limits in the kernel do not decide the part
@@ -626,6 +628,9 @@ static bool is_any_stored(const SimProg *p) {
   return false;
 }
 
+// Finds the part of argument `arg` that was never accessed. Returns false if
+// there is none, or if the kernel's data decide it. Also returns false for an
+// output whose part the kernel may omit on purpose.
 static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   SimArea *a = areas_area(p, arg);
   if (!a || (!a->read && !a->stored)) return false;
@@ -634,7 +639,7 @@ static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   if (is_full(&c)) return false;
   if (!p->own[OWN_MEANT]) p->own[OWN_MEANT] = meant_all(cx, p);
   const SimMeant *m = &meant_of(p)[arg];
-  if (m->free && !a->stored) return false;
+  if (!a->stored && (m->data || m->picked)) return false;
   int32_t mem = meant_shape(cx, p, arg, &c.s);
   if (mem < 0) return false;
   c.bits = dtype_bits(p->fn->mem.p[mem].type);
@@ -648,7 +653,7 @@ static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   if (c.hit == 0)
     return g->stored && !m->scalar &&
            (!m->data || (c.size > 1 && !is_any_stored(p)));
-  if (m->free) return false;
+  if (m->free && g->stored) return false;
   g->all = product_of(&c, HIT) != c.hit;
   if (g->all && (!g->stored || product_of(&c, MISSED) != g->none))
     return false;
@@ -658,18 +663,28 @@ static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
     if (g->n == 2) return false;
     ranges_of(&c, k, g->all, &g->of[g->n++]);
   }
-  if (!g->all && !is_counted_all(p, g, arg) &&
-      is_part(cx, p, &c, arg, g->stored))
-    return false;
-  return is_told(cx, p, &c, arg, g);
+  g->doubtful = m->free ||
+                (!g->all && !is_counted_all(p, g, arg) &&
+                 is_part(cx, p, &c, arg, g->stored)) ||
+                !is_told(cx, p, &c, arg, g);
+  for (int k = 0; k < g->n; k++)
+    if (g->of[k].n > SIM_RANGES && !g->of[k].period) return false;
+  return !g->doubtful || !g->stored;
 }
 
 int cover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]) {
-  int n = 0;
+  SimGap doubtful[SIM_GAPS];
+  int n = 0, others = 0;
   for (int stored = 1; stored >= 0; stored--)
-    for (size_t k = 0; k < p->fn->arg.n && n < SIM_GAPS; k++)
-      if (p->fn->arg.p[k].pointer && p->fn->arg.p[k].written == stored)
-        n += find_gap(cx, p, (int32_t)k, &gap[n]);
+    for (size_t k = 0; k < p->fn->arg.n && n < SIM_GAPS; k++) {
+      SimGap g;
+      if (!p->fn->arg.p[k].pointer || p->fn->arg.p[k].written != stored ||
+          !find_gap(cx, p, (int32_t)k, &g))
+        continue;
+      if (!g.doubtful) gap[n++] = g;
+      else if (others < SIM_GAPS) doubtful[others++] = g;
+    }
+  for (int k = 0; k < others && n < SIM_GAPS; k++) gap[n++] = doubtful[k];
   return n;
 }
 // SPDX-License-Identifier: MIT

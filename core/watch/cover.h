@@ -9,7 +9,8 @@
 // stores. The unit of recorded memory is a granule (decode/areas.h).
 void cover_start(Ctx *cx, SimProg *p);
 // Writes to `gap` the parts of arguments that the launch never read or never
-// stored and that suggest a mistake. Returns their number.
+// stored and that suggest a mistake, then the doubtful ones. Returns their
+// number.
 int cover_find(Ctx *cx, SimProg *p, SimGap gap[SIM_GAPS]);
 // Reports whether the launch accessed all elements of argument k. Returns false
 // if the kernel both reads and writes the argument, because such accesses are

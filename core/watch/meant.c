@@ -568,13 +568,25 @@ static void see_given(const Meant *g, SimMeant *m, const Ins *i,
   m->scalar |= (on & ON_SCALAR) != 0;
 }
 
+// Reports whether the address of the access o of instruction i depends on data.
+static bool is_picked(const Meant *g, const Ins *i, const Operand *o) {
+  if (o->kind == OPERAND_MEM) return (g->on[o->off] & FREE) != 0;
+  Operand q;
+  for (Operands w = operands_of(g->fn, i); operands_next(&w, &q);)
+    if (q.kind == OPERAND_VALUE && q.ref && g->on[q.ref] & FREE) return true;
+  return false;
+}
+
 // Records an access of instruction i to an argument. `open` lists the `depth`
 // regions around i. `exits` is the list of the instructions before i that end
 // threads.
 static void see_access(Meant *g, const Ins *i, const Operand *o,
                        const Ref *open, int depth, Ref exits) {
   SimMeant *m = meant_of(g, o->ref);
-  if (m) see_given(g, m, i, open, depth, exits);
+  if (m) {
+    see_given(g, m, i, open, depth, exits);
+    m->picked |= is_picked(g, i, o);
+  }
   if (!m || m->free) return;
   if (o->kind == OPERAND_MEM)
     see_offset(g, m, ir_memof(g->fn, o->ref), o->off);

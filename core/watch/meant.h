@@ -11,6 +11,7 @@
 //   in the kernel's code, so that an omitted part does not suggest a mistake.
 // - data, scalar: data, or a scalar argument, decides whether an access is
 //   executed.
+// - picked: an address depends on data.
 // - moves: an address depends on the block or on a loop. threads: an address
 //   depends on the thread's index.
 // - blocks: mask of the modes along which an address depends on the block.
@@ -25,7 +26,7 @@
 typedef enum SimLimit { LIMIT_NEAR, LIMIT_FAR, LIMIT_THREAD } SimLimit;
 enum { MEANT_ENDS = 8 };  // maximum number of loop bounds that are recorded
 typedef struct SimMeant {
-  bool free, data, scalar, moves, threads;
+  bool free, data, scalar, picked, moves, threads;
   uint32_t blocks, mode;
   // largest number of elements that divides the variable parts of all
   // addresses; 0: no address has a variable part

@@ -1,4 +1,3 @@
--- SPDX-License-Identifier: MIT
 -- Tests notes on parts of arguments that a launch never reads or stores. Usual
 -- mistakes must get a note with the right coordinates; kernels that access only
 -- a part on purpose must get none. Brute force in Lua checks the coordinates
@@ -883,6 +882,69 @@ describe("a note tells of a tensor that TMA reads", function()
     assert.same({"coordinates 16 to 63 of mode 0, and coordinates 16 to 47 of "
                  .. "mode 1 of the tensor map of 'a' were never read"},
                 load({3, 4}, ones(48, 64), zeros(48, 64), true))
+  end)
+end)
+
+describe("a comparison that fails names a part of an input", function()
+  -- Copies element where(t, n) of each row t of x to y, for the rows with
+  -- guard(t, n), and compares y with a tensor of zeros. Returns what the error
+  -- says of elements that were never read.
+  local function unread(guard, where, x, compare)
+    run(2, 16, function(from, to, rows)
+      local t = arch.block_idx() * 16 + arch.thread_idx()
+      cute.when(guard(t, rows), function()
+        to[t] = from[{t, where(t, from)}]
+      end)
+    end, x, zeros(24), x.shape[1])
+    local list = {}
+    for _ = 1, compare or 1 do
+      local ok, message = pcall(cute.testing.assert_close, ones(3), zeros(3))
+      assert.is_false(ok)
+      list = {}
+      for line in message:gmatch "[^\n]+" do
+        list[#list + 1] = line:match "kernel k: cover_spec.lua:%d+: (.+)"
+      end
+    end
+    return list
+  end
+  local function first() return 0 end
+  local function inside(t, rows) return t:lt(rows) end
+
+  it("that a scalar argument limits", function()
+    assert.same({"row 0, and columns 1 to 7 of 'from' were never read "
+                 .. "(169 of 192 elements)"},
+      unread(function(t, rows) return t:gt(0) & t:lt(rows) end, first,
+             ones(24, 8)))
+    assert.same({"rows 20 to 23, and columns 1 to 7 of 'from' were never read "
+                 .. "(172 of 192 elements)"},
+      unread(function(t, rows) return t:lt(rows - 4) end, first, ones(24, 8)))
+    assert.same({"row 1 of every 2, and columns 1 to 7 of 'from' were never "
+                 .. "read (180 of 192 elements)"},
+      unread(function(t, rows) return t:lt(rows) & (t % 2):eq(0) end, first,
+             ones(24, 8)))
+  end)
+
+  it("once, if several comparisons follow the launch", function()
+    assert.same({}, unread(inside, first, ones(24, 8), 2))
+  end)
+
+  it("but none that data choose, or that was read", function()
+    assert.same({}, unread(inside, function(t, x)
+      return x[{t, 0}]:to(cute.i32)
+    end, ones(24, 8)))
+    assert.same({}, unread(inside, first, ones(24, 1)))
+  end)
+
+  it("and no other comparison prints it", function()
+    unread(inside, first, ones(24, 8))
+    run(1, 32, function(x, y, n)
+      local t = arch.thread_idx()
+      cute.when(t:lt(n), function() y[t] = x[t] end)
+    end, ones(24), zeros(24), 20)
+    assert.has_no_error(function()
+      cute.testing.assert_close(ones(3), ones(3))
+    end)
+    assert.is_nil(next(require("cute.lang.unused").skipped))
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -347,6 +347,7 @@ local function run_sim(p, opts, values, grid)
     (out or io.stdout):write(found.output)
   end
   require "cute.lang.simreport".attach(found, p.program, values):tell_notes()
+  if found.ok then unused.observed(found) end
   if observed then observed(found) end
   return found
 end

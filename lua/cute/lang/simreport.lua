@@ -19,6 +19,7 @@
 -- gaps: the parts of arguments that the launch never read or stored, each
 --   {tensor=, file=, line=, stored=, map=, all=, few=, rank=, none=, size=,
 --   modes=}: see SimGap in core/sim/sim.h.
+-- skipped: the same for parts of inputs that the kernel may omit on purpose.
 -- unread: the shared tensors with elements that the launch stored but never
 --   read, each {name=, layout=, file=, line=, whole=, count=, n=, first=}: see
 --   SimUnread in core/sim/sim.h.

@@ -21,6 +21,12 @@ unused.places = {}
 -- then reported even if the script fails, because they may be the cause.
 unused.wrong = false
 
+--- The parts of inputs that the latest launch of each kernel never read, but
+-- that the kernel may omit on purpose: {[name of the kernel] = the report's
+-- list `skipped`}. A comparison that finds wrong results prints them, because
+-- they may be the cause. Every comparison empties this table.
+unused.skipped = {}
+
 -- Returns the script's line that made the current call, as "file:line" and as
 -- the result of debug.getinfo. Returns nil if there is none.
 local function caller()
@@ -59,6 +65,13 @@ function unused.launched(p)
   if key then
     unused.places[key], p.unlaunched = nil, nil
   end
+end
+
+--- Records the report of a successful launch on the simulator.
+---@param report table
+function unused.observed(report)
+  local list = report.skipped
+  unused.skipped[report.kernel] = list and list[1] and list or nil
 end
 
 -- Returns the public function that a statement calls at a stack level, if the

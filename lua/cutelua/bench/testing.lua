@@ -4,6 +4,7 @@ local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
+local faults = require "cutelua.text.faults"
 local pattern = require "cutelua.bench.pattern"
 local report = require "cute.lang.report"
 local unused = require "cute.lang.unused"
@@ -221,15 +222,17 @@ local function session_of()
   return ok and lib or {}
 end
 
--- Returns sentences on the places and values of the differing elements; none if
--- nobody reads them.
+-- Returns sentences on the places and values of the differing elements, and on
+-- parts of inputs that were never read; none if nobody reads the sentences.
 local function pattern_of(got, want, shape, o)
   if session_of().brief then return {} end
   local function differs(a, b) return not agree(a, b, o) end
-  return pattern.told {shape = shape, got = by_rows(got, shape),
+  local list = pattern.told {shape = shape, got = by_rows(got, shape),
     want = by_rows(want, shape), differs = differs,
     close = function(a, b) return not differs(a, b) end,
     names = {got = "got", want = "want"}}
+  local more = faults.skipped(unused.skipped)
+  return table.move(more, 1, #more, #list + 1, list)
 end
 
 -- Passes a difference to the session of `cutelua check`, if one runs the
@@ -286,8 +289,8 @@ end
 -- The error has the number of differing elements, the coordinate of the first
 -- one, and the largest absolute and relative difference. It also names a
 -- pattern if one is found, such as "all elements of column 3 differ, and no
--- others". `cutelua check` adds the line that stored the first differing
--- element, and tries repairs.
+-- others", and parts of inputs that a kernel never read. `cutelua check` adds
+-- the line that stored the first differing element, and tries repairs.
 --
 --     local x = cute.tensor({1, 2, 3}, cute.f32)
 --     cute.testing.assert_close(x, cute.tensor({1, 2, 3 + 1e-6}, cute.f32))
@@ -318,8 +321,10 @@ function testing.assert_close(got, want, opts)
     unused.wrong = true
     local lines = pattern_of(got, want, shape, o)
     tell_check(got, want, shape, o, message:match "[^\n]+", lines)
+    unused.skipped = {}
     core.fail("lua", table.concat({message, table.unpack(lines)}, "\n  "))
   end
+  unused.skipped = {}
 end
 
 ---------------------------------------------------------------------------

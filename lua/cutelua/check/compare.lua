@@ -17,10 +17,12 @@
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"
+local faults = require "cutelua.text.faults"
 local kernel = require "cute.lang.kernel"
 local memory = require "cutelua.program.memory"
 local pattern = require "cutelua.bench.pattern"
 local source = require "cute.lang.source"
+local unused = require "cute.lang.unused"
 
 local compare = {}
 
@@ -109,6 +111,9 @@ function compare.describe(c, shape, got, want, scale)
       return compare.distance(a, b, scale) <= math.max(c.most, EXACT)
     end,
     names = {got = "result", want = c.with}}
+  if c.with ~= "reference" then return end
+  local more = faults.skipped(unused.skipped)
+  table.move(more, 1, #more, #c.pattern + 1, c.pattern)
 end
 
 local function flat(t, out)

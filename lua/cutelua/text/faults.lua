@@ -415,7 +415,8 @@ local function coordinates(gap, m)
   if one or (each and each[1] == each[2]) then noun = noun:sub(1, -2) end
   if m.n > #list and m.period then
     local rest = m.tail and (" and %d to %d"):format(m.tail, m.extent - 1) or ""
-    return ("%s %s of every %d%s%s"):format(noun, list[1], m.period, rest, tail)
+    return ("%s %s of every %d%s%s"):format(noun, list[1], m.period, rest,
+      tail), each and each[1] == each[2] and not m.tail
   end
   local last = #list > 1 and table.remove(list)
   local text = table.concat(list, ", ")
@@ -469,6 +470,33 @@ local function missing_part(gap, gaps)
     gap.map and "the tensor map of " or "", gap.tensor,
     one and #parts == 1 and "was" or "were",
     gap.stored and "stored" or "read", gap.none, gap.size, ask)
+end
+
+-- Returns a sentence on a part of an input that a launch never read.
+local function skipped_part(gap)
+  local parts, one = {}, nil
+  for k, m in ipairs(gap.modes) do parts[k], one = coordinates(gap, m) end
+  return ("%s of %s'%s' %s never read (%d of %d elements)"):format(
+    table.concat(parts, ", and "), gap.map and "the tensor map of " or "",
+    gap.tensor, one and #parts == 1 and "was" or "were", gap.none, gap.size)
+end
+
+local MOST_SKIPPED = 3  -- sentences
+
+--- Returns sentences on the parts of inputs that launches never read, which may
+-- explain a wrong result.
+---@param by_kernel table<string, table[]> unused.skipped
+---@return string[]
+function faults.skipped(by_kernel)
+  local list = {}
+  for kernel, gaps in pairs(by_kernel) do
+    for _, gap in ipairs(gaps) do
+      list[#list + 1] = core.visible(("kernel %s: %s: %s"):format(kernel,
+        at(gap.file, gap.line) or "?", skipped_part(gap)))
+    end
+  end
+  table.sort(list)
+  return table.move(list, 1, MOST_SKIPPED, 1, {})
 end
 
 -- Returns a set of lanes as text: "lanes 0 to 3, 16", or only their number if

@@ -648,6 +648,7 @@ static void set_reach(lua_State *L, Ctx *cx, const Fn *fn, const int32_t *grid,
     lua_rawseti(L, -2, k + 1);
   }
   lua_setfield(L, -2, "modes");
+  face_set_bool(L, "guarded", reach.guarded);
   set_triple(L, "grid", grid);
   set_triple(L, "block", fn->block);
   int32_t turned[3] = {grid[0], grid[1], grid[2]};

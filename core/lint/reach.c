@@ -101,6 +101,49 @@ static bool add_offsets(Search *s, Ref mem, uint32_t src) {
   return found;
 }
 
+// Reports whether condition r has a comparison other than = and /=.
+static bool is_range(const Fn *fn, Ref r, int depth) {
+  const Ins *i = ir_get(fn, r);
+  if (op_class((Op)i->op) == CLASS_COMPARE)
+    return i->op != OP_EQ && i->op != OP_NE;
+  if (depth == 0 || !op_pure((Op)i->op)) return false;
+  Operand o;
+  for (Operands w = operands_of(fn, i); operands_next(&w, &o);)
+    if (o.ref && (o.kind == OPERAND_VALUE || o.kind == OPERAND_PRED) &&
+        is_range(fn, o.ref, depth - 1))
+      return true;
+  return false;
+}
+
+// Reports whether line `src` accesses object `mem`, and only where conditions
+// with ranges hold.
+static bool is_guarded(const Fn *fn, Ref mem, uint32_t src) {
+  enum { DEPTH = 64, OPERATORS = 8 };
+  bool inside[DEPTH] = {0}, found = false;
+  int depth = 0;
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_END && depth) depth--;
+    if (op_opens((Op)i->op)) {
+      if (depth == DEPTH - 1) return false;
+      inside[depth + 1] = inside[depth] ||
+        (i->op == OP_IF && is_range(fn, i->a[0], OPERATORS));
+      depth++;
+    }
+    if (i->src != src || i->op == OP_NOP || ir_is_mem(fn, r)) continue;
+    bool here = false, guarded = inside[depth];
+    Operand o;
+    for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
+      here |= o.kind == OPERAND_MEM && o.ref == mem;
+      guarded |= o.kind == OPERAND_PRED && o.ref &&
+                 is_range(fn, o.ref, OPERATORS);
+    }
+    if (here && !guarded) return false;
+    found |= here;
+  }
+  return found;
+}
+
 bool reach_of(Ctx *cx, const Fn *fn, const int32_t grid[3], int32_t mem,
               uint32_t src, Reach *r) {
   *r = (Reach){0};
@@ -113,6 +156,7 @@ bool reach_of(Ctx *cx, const Fn *fn, const int32_t grid[3], int32_t mem,
     for (int axis = 0; axis < 3; axis++)
       s.corner[k].block[axis] = k & 2 ? grid[axis] - 1 : 0;
   }
+  r->guarded = is_guarded(fn, object, src);
   return add_claims(&s, object, src) || add_offsets(&s, object, src);
 }
 // SPDX-License-Identifier: MIT

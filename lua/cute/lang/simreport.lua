@@ -82,6 +82,7 @@
 --   other_grid, other_block: like `most`, if the axes x and y of the grid, or
 --     of the block, were exchanged.
 --   file, line: the line of an atomic on whose result a coordinate depends.
+--   guarded: whether conditions with < or > surround the accesses of the line.
 --
 -- tostring(report) prints the leading faults, report:details() all of them,
 -- report:traffic() the table of lines, report:json() everything for programs.

@@ -50,19 +50,32 @@ local function exchanged_axes(t, extents)
   end
 end
 
--- Reports whether the two coordinates of a line are probably swapped. `most`
--- has the maximum of each coordinate. One of them must be exactly the last
--- index of the other mode. at: the coordinates of the faulting access.
+-- Returns the numbers of two modes whose coordinates are probably swapped in a
+-- line; nil if there are none. `most` has the maximum of each coordinate. One
+-- of them must be exactly the last index of the other mode. at: the coordinates
+-- of the faulting access.
 local function exchanged_modes(most, extents, at)
-  if #extents ~= 2 or extents[1] == extents[2] then return false end
-  for k = 1, 2 do
-    local other = 3 - k
-    if most[k] + 1 == extents[other] and most[k] >= extents[k]
-      and at[other] < extents[k] and most[other] + 1 ~= extents[other] then
-      return true
+  for k, n in ipairs(extents) do
+    for other, m in ipairs(extents) do
+      if n ~= m and most[k] + 1 == m and most[k] >= n and at[other] < n
+        and most[other] + 1 ~= m then
+        return math.min(k, other), math.max(k, other)
+      end
     end
   end
-  return false
+end
+
+-- Returns advice on an access behind a condition that is true for a coordinate
+-- outside of the tensor.
+local function condition(at, extents)
+  for k, n in ipairs(at) do
+    if n >= extents[k] then
+      local mode = #extents == 1 and ""
+        or (" of mode %d (%d elements)"):format(k - 1, extents[k])
+      return ("the condition around this access is true for coordinate %d%s: "
+        .. "is its bound, or the coordinate, wrong?"):format(n, mode)
+    end
+  end
 end
 
 -- Returns extents as text: "48 x 64".
@@ -82,12 +95,15 @@ function outside.advice(r)
   end
   if not t or #extents ~= #t.most or #at ~= #extents then return end
   local axes = exchanged_axes(t, extents)
-  if exchanged_modes(t.most, extents, at) then
+  local one, other = exchanged_modes(t.most, extents, at)
+  if one then
     local ends = {}
-    for k = 1, 2 do ends[k] = math.max(t.most[k], at[k]) + 1 end
+    for k in ipairs(at) do ends[k] = math.max(t.most[k], at[k]) + 1 end
     return ("the coordinates of this line reach %s, but '%s' is %s: are the "
-      .. "two coordinates exchanged%s, or is the tensor passed transposed?")
-      :format(size(ends), r.tensor or "?", size(extents),
+      .. "%s exchanged%s, or is the tensor passed transposed?"):format(
+      size(ends), r.tensor or "?", size(extents), #at == 2
+      and "two coordinates"
+      or ("coordinates of modes %d and %d"):format(one - 1, other - 1),
       axes and ", or " .. axes or "")
   elseif axes then
     return ("the coordinates would all be inside if %s, were exchanged: are "
@@ -98,6 +114,8 @@ function outside.advice(r)
       .. "time that a thread executes it: does one thread reserve the elements "
       .. "of all, and should it alone execute the atomic?"):format(
       simreport.at(t.file, t.line))
+  elseif t.guarded then
+    return condition(at, extents)
   end
 end
 

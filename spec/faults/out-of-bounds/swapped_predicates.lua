@@ -3,8 +3,8 @@
 -- expect: cutelua: simulator: kernel k: 2 faults [kernel-fault]
 -- expect: swapped_predicates.lua:18: write outside global tensor 'y': element
 --   64 of 64 [out-of-bounds]
--- expect: predicate the access, or check that the tile divides the tensor's
---   shape
+-- expect: the condition around this access is true for coordinate 64: is its
+--   bound, or the coordinate, wrong?
 -- expect: swapped_predicates.lua:18: read of uninitialised memory: element 0 of
 --   register tensor 'r' [uninitialised]
 local cute = require "cute"

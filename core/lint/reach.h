@@ -13,8 +13,8 @@ enum { REACH_MODES = 8 };
 // - block, thread: for each mode, mask of the axes (bit 0: x) of the indices on
 //   which the coordinate depends.
 // - atomic: an atomic operation on whose result a coordinate depends, or 0.
-// - guarded: whether a condition that compares with < or > surrounds each access
-//   of the line.
+// - guarded: whether a condition that compares with < or > surrounds each
+//   access of the line.
 typedef struct Reach {
   int modes;
   int64_t most[REACH_MODES];

@@ -3,8 +3,8 @@
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: exchanged_of_four.lua:15: read outside global tensor 'x': coordinate
 --   (0,0,4,0) of (2,24,4,8) [out-of-bounds]
--- expect: the coordinates of this line reach 2 x 4 x 24 x 8, but 'x' is 2 x 24 x
---   4 x 8: are the coordinates of modes 1 and 2 exchanged, or is the tensor
+-- expect: the coordinates of this line reach 2 x 4 x 24 x 8, but 'x' is 2 x 24
+--   x 4 x 8: are the coordinates of modes 1 and 2 exchanged, or is the tensor
 --   passed transposed?
 local cute = require "cute"
 local X = cute.zeros({2, 24, 4, 8}, cute.f32)

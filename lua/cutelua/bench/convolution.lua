@@ -1,5 +1,6 @@
 --- Defines the problem of the lessons about convolutions: sizes, operands and
 -- reference.
+local core = require "cute.core"
 local convolution = {}
 
 --- Returns the taps of a problem's filters, and a table with the kernel's
@@ -57,23 +58,21 @@ function convolution.lesson(about, make)
       local taps, o = convolution.options(p)
       local P, Q = convolution.extents(p)
       local n, i, j = pixel // (P * Q), pixel // Q % P, pixel % Q
-      local f, filter = p.f, taps * taps * p.c
-      local y = {}
-      for k = 1, p.k do y[k] = 0.0 end
+      -- a row of the matrix whose product with the filters is y
+      local width = taps * taps * p.c
+      local row = core.buffer("f64", width):fill(0)
       for r = 0, taps - 1 do
         for s = 0, taps - 1 do
           local h = i * o.stride + r * o.dilation - o.padding
           local w = j * o.stride + s * o.dilation - o.padding
-          local inside = h >= 0 and h < p.h and w >= 0 and w < p.w
-          local at = ((n * p.h + h) * p.w + w) * p.c
-          for c = 0, inside and p.c - 1 or -1 do
-            local x, e = p.x[at + c], (r * taps + s) * p.c + c
-            for k = 1, p.k do
-              y[k], e = y[k] + x * f[e], e + filter
-            end
+          if h >= 0 and h < p.h and w >= 0 and w < p.w then
+            row:copy(p.x, (r * taps + s) * p.c,
+                     ((n * p.h + h) * p.w + w) * p.c, p.c)
           end
         end
       end
+      local y = core.gemm_reference(row, p.f, core.buffer("f64", p.k), 1, p.k,
+                                    width):list()
       return {y = y}
     end,
   }

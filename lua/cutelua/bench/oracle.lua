@@ -9,16 +9,17 @@ local oracle = {}
 ---@param at integer
 ---@param n integer
 function oracle.run(b, at, n)
-  local list = {}
-  for i = 0, n - 1 do list[i] = b[at + i] end
+  local list = b:list(at, n)
+  table.move(list, 1, n, 0)
+  list[n] = nil
   return list
 end
 
 --- Returns the dot product of a list, indexed from 0, and as many elements of
 -- buffer b, starting at index `at`.
 function oracle.dot(list, b, at)
-  local sum = 0.0
-  for i = 0, #list do sum = sum + list[i] * b[at + i] end
+  local sum, other = 0.0, b:list(at, #list + 1)
+  for i = 0, #list do sum = sum + list[i] * other[i + 1] end
   return sum
 end
 
@@ -93,10 +94,10 @@ function oracle.attention(p, i, causal)
   end
   for c = 1, d do o[c] = 0.0 end
   for j = 0, last do
-    local v = key(j) - 1
+    local v = p.v:list(key(j), d)
     w[j] = math.exp(w[j] - most)
     sum = sum + w[j]
-    for c = 1, d do o[c] = o[c] + w[j] * p.v[v + c] end
+    for c = 1, d do o[c] = o[c] + w[j] * v[c] end
   end
   for c = 1, d do o[c] = sum > 0 and o[c] / sum or 0.0 end
   return {o = o, lse = {most + math.log(sum)}}
@@ -110,11 +111,13 @@ local function pair(p, causal, b, h, i, j)
   local key = ((b * p.t + j) * p.g + h // (p.h // p.g)) * p.d
   if causal and j > i + p.t - p.s then return 0.0, 0.0, row, key end
   local score, dp, delta = 0.0, 0.0, 0.0
-  for d = 0, p.d - 1 do
-    local dout = p.dout[row + d]
-    score = score + p.q[row + d] * p.k[key + d]
-    dp = dp + dout * p.v[key + d]
-    delta = delta + dout * p.o[row + d]
+  local q, o, dout = p.q:list(row, p.d), p.o:list(row, p.d),
+                     p.dout:list(row, p.d)
+  local k, v = p.k:list(key, p.d), p.v:list(key, p.d)
+  for d, x in ipairs(dout) do
+    score = score + q[d] * k[d]
+    dp = dp + x * v[d]
+    delta = delta + x * o[d]
   end
   local w = math.exp(score / math.sqrt(p.d) - p.lse[(b * p.h + h) * p.s + i])
   return w, w * (dp - delta) / math.sqrt(p.d), row, key

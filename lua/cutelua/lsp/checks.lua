@@ -12,6 +12,7 @@
 -- `explain`. `traffic` are the hints from the last record of `profile`: {line
 -- =, label =, tooltip =}.
 local core = require "cute.core"
+local document = require "cutelua.lsp.document"
 local findings = require "cutelua.findings"
 local json = require "cutelua.text.json"
 local names = require "cutelua.lsp.names"
@@ -56,12 +57,14 @@ end
 local START = {start = {line = 0, character = 0},
                ["end"] = {line = 0, character = 0}}
 
--- Returns the range of a place in another file. Its columns are not converted
--- to UTF-16 units, because the file is not open.
+-- Returns the range of a place in another file, whose line is `p.text`.
 local function other_range(p)
-  local n = p.line - 1
-  return {start = {line = n, character = p.column - 1},
-          ["end"] = {line = n, character = p.end_column - 1}}
+  local line = document.new("", 0, p.text or "")
+  local function place(column)
+    local at = p.text and line:place(1, column) or {character = column - 1}
+    return {line = p.line - 1, character = at.character}
+  end
+  return {start = place(p.column), ["end"] = place(p.end_column)}
 end
 
 -- Returns a message without the path of the temporary folder for the document's

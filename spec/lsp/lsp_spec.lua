@@ -93,29 +93,6 @@ describe("diagnostics", function()
     assert.equal("error/script/lua", d:diagnostics(URI, 4)[1].code)
   end)
 
-  it("count UTF-16 units in files that are not open", function()
-    stop()
-    start("--allow", "io")
-    local dir = support.folder()
-    local line = "  x[cute.arch.thread_idx() + 1] = 0.0 --[[ 😀 ]] ; return"
-    support.write(dir .. "/part.lua", 'local cute = require "cute"\n',
-                  "return function(x)\n", line, "\nend\n")
-    d:open(URI, ([[
-local cute = require "cute"
-cute.kernel("k", dofile "%s/part.lua")(cute.zeros({32}, cute.f32)):launch {
-  grid = 1, block = 32}
-]]):format(dir))
-    local one = d:diagnostics(URI, 1)[1]
-    support.remove(dir)
-    assert.equal("memory/gmem/out-of-bounds", one.code, one.message)
-    local where = one.relatedInformation[1].location
-    assert.truthy(where.uri:find "/part%.lua$")
-    -- utf8.len counts the emoji as one unit; UTF-16 has two.
-    assert.same({start = {line = 2, character = 2},
-                 ["end"] = {line = 2, character = utf8.len(line) + 1}},
-                where.range)
-  end)
-
   it("show errors of the script and of its text #long", function()
     d:open(URI, (RACE:gsub("arch.lane_idx%(%)", "arch.lane_index()", 1)))
     local one = d:diagnostics(URI, 1)[1]
@@ -457,6 +434,31 @@ describe("diagnostics of PTX", function()
   it("leave out other files of JSON", function()
     d:open(uri "other.json", '{"a": 1}')
     has("other.json", 1, "")
+  end)
+end)
+
+describe("diagnostics of other files", function()
+  it("count UTF-16 units in files that are not open", function()
+    start("--allow", "io")
+    local dir = support.folder()
+    local line = "  x[cute.arch.thread_idx() + 1] = 0.0 --[[ 😀 ]] ; return"
+    support.write(dir .. "/part.lua", 'local cute = require "cute"\n',
+                  "return function(x)\n", line, "\nend\n")
+    d:open(URI, ([[
+local cute = require "cute"
+cute.kernel("k", dofile "%s/part.lua")(cute.zeros({32}, cute.f32)):launch {
+  grid = 1, block = 32}
+]]):format(dir))
+    local one = d:diagnostics(URI, 1)[1]
+    support.remove(dir)
+    assert.equal("memory/gmem/out-of-bounds", one.code, one.message)
+    local where = one.relatedInformation[1].location
+    assert.truthy(where.uri:find "/part%.lua$")
+    -- utf8.len counts the emoji as one unit; UTF-16 has two.
+    assert.same({start = {line = 2, character = 2},
+                 ["end"] = {line = 2, character = utf8.len(line) + 1}},
+                where.range)
+    stop()
   end)
 end)
 

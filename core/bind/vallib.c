@@ -349,9 +349,9 @@ static bool ours(lua_State *L) {
   return *ar.what == 'C' || face_own_source(ar.source);
 }
 
-// Implements __index of numbers and booleans for fields other than methods.
-// Raises an error, because a table of methods alone would return nil.
-static int basic_index(lua_State *L) {
+// Implements __index of numbers for fields other than methods. Raises an error,
+// because a table of methods alone would return nil.
+static int number_index(lua_State *L) {
   if (ours(L)) return 0;
   if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a number");
   // Replace argument 1, the table of methods, by a number, because the message
@@ -362,10 +362,19 @@ static int basic_index(lua_State *L) {
   face_nofield(L, lua_gettop(L), "");
 }
 
+// Implements __index of booleans. Upvalue 1 is the table of methods.
+static int boolean_index(lua_State *L) {
+  lua_pushvalue(L, 2);
+  if (lua_rawget(L, lua_upvalueindex(1)) != LUA_TNIL) return 1;
+  if (ours(L)) return 0;
+  if (lua_type(L, 2) != LUA_TSTRING) element_indexed(L, "a boolean");
+  lua_pushvalue(L, lua_upvalueindex(1));
+  face_nofield(L, lua_gettop(L), "");
+}
+
 static int basic_newindex(lua_State *L) {
   if (lua_type(L, 2) != LUA_TSTRING)
-    element_indexed(L, lua_toboolean(L, 1) && lua_isboolean(L, 1)
-                    ? "a boolean" : "a number");
+    element_indexed(L, lua_isboolean(L, 1) ? "a boolean" : "a number");
   face_error(L, ERR_NAME, "a %s has no field '%s' to set", luaL_typename(L, 1),
              lua_tostring(L, 2));
 }
@@ -478,20 +487,20 @@ static const luaL_Reg events[] = {
   {"__newindex", v_newindex},
   {NULL, NULL}};
 
-// Pops a value of a basic type, such as a number. Adds the methods in the table
-// at methods_at to the metatable of the type, which is created if necessary.
-// Existing entries are not changed.
-static void basic_type(lua_State *L, int methods_at) {
-  if (!lua_getmetatable(L, -1)) lua_newtable(L);
+// Pops a value of a basic type, such as a number, and above it the value for
+// __index in the metatable of the type, which is created if necessary. Existing
+// entries are not changed.
+static void basic_type(lua_State *L) {
+  if (!lua_getmetatable(L, -2)) lua_newtable(L);
   if (lua_getfield(L, -1, "__index") == LUA_TNIL) {
-    lua_pushvalue(L, methods_at);
+    lua_pushvalue(L, -3);
     lua_setfield(L, -3, "__index");
     lua_pushcfunction(L, basic_newindex);
     lua_setfield(L, -3, "__newindex");
   }
   lua_pop(L, 1);
-  lua_setmetatable(L, -2);
-  lua_pop(L, 1);
+  lua_setmetatable(L, -3);
+  lua_pop(L, 2);
 }
 
 void vallib_open(lua_State *L) {
@@ -515,13 +524,16 @@ void vallib_open(lua_State *L) {
   lua_pushcclosure(L, v_index, 2);
   lua_setfield(L, top + 2, "__index");
   lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, basic_index);
+  lua_pushcfunction(L, number_index);
   lua_setfield(L, -2, "__index");
   lua_setmetatable(L, top + 1);
   lua_pushinteger(L, 0);
-  basic_type(L, top + 1);
+  lua_pushvalue(L, top + 1);
+  basic_type(L);
   lua_pushboolean(L, 0);
-  basic_type(L, top + 1);
+  lua_pushvalue(L, top + 1);
+  lua_pushcclosure(L, boolean_index, 1);
+  basic_type(L);
   lua_settop(L, top + 1);
   lua_setfield(L, top, "value_methods");
 }

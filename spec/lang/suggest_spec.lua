@@ -26,6 +26,14 @@ describe("suggestions for mistakes", function()
            function() return (5).x end)
     raises("a number has no field 'let' (did you mean le?) [unknown-name]",
            function() return (5):let(3) end)
+    raises("a boolean has no field 'x' [unknown-name]",
+           function() return (true).x end)
+    raises("a boolean was indexed like a table, by 1",
+           function() return (false)[1] end)
+    raises("a boolean was indexed like a table, by 1", function()
+      local b = false -- luacheck: ignore
+      b[1] = 2
+    end)
     raises("a number has no field 'x' to set", function()
       local n = 5 -- luacheck: ignore
       n.x = 1

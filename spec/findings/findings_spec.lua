@@ -406,6 +406,41 @@ describe("likely edits", function()
       .. "  use(d)\n"])
   end)
 
+  it("take the arguments of the five nearest calls", function()
+    local lines = {}
+    for n = 1, 90 do lines[n] = ("f(a%d)"):format(n) end
+    local all = outcomes("wrong-results", table.concat(lines, "\n"), 50)
+    local taken = {}
+    for n = 1, 90 do
+      local changed = table.move(lines, 1, 90, 1, {})
+      changed[50] = ("f(a%d)"):format(n)
+      if n ~= 50 and all[table.concat(changed, "\n")] then
+        taken[#taken + 1] = n
+      end
+    end
+    assert.same({47, 48, 49, 51, 52}, taken)
+  end)
+
+  it("have the same order in each process", function()
+    local function order()
+      return (support.run_lua {"-e", [[
+        require "cute"
+        local likely = require "cutelua.findings.likely"
+        local lines = {}
+        for n = 1, 150 do lines[n] = true end
+        local path = "@scripts/gemm3stage.lua"
+        for _, e in ipairs(likely.edits({kind = "wrong-results", message = "m",
+            file = path, line = 60}, {[path] = lines}, {})) do
+          local c = e.changes[1]
+          print(c.start.line, c.start.column, c.stop.column, c.text,
+                e.description)
+        end]]})
+    end
+    local first = order()
+    assert.is_true(#first > 10000)
+    for _ = 1, 3 do assert.equal(first, order()) end
+  end)
+
   it("are not searched for in texts of many or long lines", function()
     local r = {kind = "deadlock", message = "m", file = "@big", line = 1}
     local function edits(text)

@@ -327,7 +327,16 @@ local function distances(c, executed, r)
   return near
 end
 
--- Adds the changes of cutelua.findings.variants and cutelua.findings.rewrites.
+-- Returns the keys of a table, sorted.
+local function sorted_keys(t)
+  local list = {}
+  for k in pairs(t) do list[#list + 1] = k end
+  table.sort(list)
+  return list
+end
+
+-- Adds the changes of cutelua.findings.variants and cutelua.findings.rewrites,
+-- in an order that is the same in each process.
 local function add_variants(add, chunk, executed, r)
   local c = code.of(chunk)
   local near = distances(c, executed, r)
@@ -340,14 +349,14 @@ local function add_variants(add, chunk, executed, r)
           (near[t.statement] or 30) + weight + delta)
       end)
   end
-  for name, f in pairs(variants.ALL) do
+  for _, name in ipairs(sorted_keys(variants.ALL)) do
     local weight = weights[name]
     if weight or weight == nil and name ~= "fills" then
-      add_all(f, weight or 0)
+      add_all(variants.ALL[name], weight or 0)
     end
   end
-  for name, f in pairs(rewrites) do
-    if weights[name] then add_all(f, weights[name]) end
+  for _, name in ipairs(sorted_keys(rewrites)) do
+    if weights[name] then add_all(rewrites[name], weights[name]) end
   end
 end
 
@@ -360,7 +369,8 @@ local function sorted(list)
     if x.start.column ~= y.start.column then
       return x.start.column < y.start.column
     end
-    return x.text < y.text
+    if x.text ~= y.text then return x.text < y.text end
+    return a.nth < b.nth
   end)
   local out, known = {}, {}
   for _, one in ipairs(list) do

@@ -269,26 +269,47 @@ end
 -- The largest number of other calls from which a call takes arguments.
 local COMPARED = 6
 
-local function add_arguments(c, near, add)
-  local by = {}
+-- Returns the calls of each key in the order of the text: {[key] = list of
+-- calls}, and the index of a call in its list: {[key] = {[call] = index}}.
+local function calls_by_key(c)
+  local by, index = {}, {}
   for _, call in ipairs(c.calls) do
     for _, key in ipairs(keys_of(c, call)) do
       by[key] = by[key] or {}
       table.insert(by[key], call)
     end
   end
+  for key, list in pairs(by) do
+    table.sort(list, function(a, b) return a.first < b.first end)
+    index[key] = {}
+    for i, call in ipairs(list) do index[key][call] = i end
+  end
+  return by, index
+end
+
+-- Returns the COMPARED calls of a list in the order of the text that are
+-- nearest to line `here`, on which call i of the list is. The nearest is first;
+-- of two calls with the same distance, the earlier one.
+local function nearest(c, list, i, here)
+  local from, to = math.max(1, i - COMPARED), math.min(#list, i + COMPARED)
+  while from > 1 and line_of(c, list[from - 1]) == line_of(c, list[from]) do
+    from = from - 1
+  end
+  local out = table.move(list, from, to, 1, {})
+  table.sort(out, function(a, b)
+    local x, y = math.abs(line_of(c, a) - here), math.abs(line_of(c, b) - here)
+    if x ~= y then return x < y end
+    return a.first < b.first
+  end)
+  return table.move(out, 1, COMPARED, 1, {})
+end
+
+local function add_arguments(c, near, add)
+  local by, index = calls_by_key(c)
   for _, call in ipairs(c.calls) do
     for nth, key in ipairs(near(call.statement) and keys_of(c, call) or {}) do
-      local others = table.move(by[key], 1, #by[key], 1, {})
       local here = line_of(c, call)
-      table.sort(others, function(a, b)
-        local x, y = math.abs(line_of(c, a) - here),
-          math.abs(line_of(c, b) - here)
-        if x ~= y then return x < y end
-        return a.first < b.first
-      end)
-      for k = 1, math.min(#others, COMPARED) do
-        local other = others[k]
+      for _, other in ipairs(nearest(c, by[key], index[key][call], here)) do
         if other ~= call then
           borrow(c, call, other, add, 3 + 3 * nth
             + math.min(math.abs(line_of(c, other) - here) / 8, 6))

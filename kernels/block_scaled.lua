@@ -11,12 +11,12 @@
 -- of a block represent the values S * Q. With scale = true, the last argument
 -- is a global scale of one f32, and the values are S * Q * scale.
 --
--- mx: the factor is a power of two (ue8m0), 2^(floor(log2(amax)) - emax), where
---   amax is the largest magnitude of the block and emax the exponent of the
---   largest power of two that the element type has. The factor is at least
--- 2^-127. nv: the factor is amax / 6 / scale, rounded to e4m3. Elements are x /
--- (S *
---   scale), or 0 if the factor is 0.
+-- Let amax be the largest magnitude of a block of X, and emax the exponent of
+-- the largest power of two that the element type has.
+-- - MX formats: S is 2^(floor(log2(amax)) - emax), but at least 2^-127, as
+--   ue8m0. Q is X / S.
+-- - NVFP4: S is amax / 6 / scale, rounded to e4m3. Q is X / (S * scale), or 0
+--   if S is 0.
 --
 -- Elements are rounded to nearest even and saturate. The factor of a block with
 -- an infinity or a NaN is a NaN.

@@ -277,7 +277,8 @@ typedef struct Made {
 
 // The prepared launches of one cached call on one stream. Uservalue 1: the
 // objects that these launches keep alive. Uservalue 2: the GPU. Uservalue 3:
-// the values that the traces of the launched kernels read, or nil.
+// the Lua values on which the launched kernels depend because tracing read
+// them, or nil.
 typedef struct Run {
   Step *step;
   Made *made;
@@ -285,7 +286,7 @@ typedef struct Run {
   size_t nstep, nmade, nkept;
   size_t work;       // bytes of temporary memory that the launches share (the
                      // workspace)
-  bool reads;        // whether traces of the kernels read values (uservalue 3)
+  bool reads;        // whether uservalue 3 is present
   bool alone;        // whether the launches cannot be captured in a graph
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
@@ -464,7 +465,7 @@ static void make_results(Make *m) {
 //     = {argument of the call, index of the number in it, part}}}, ...}
 //   made = {new tensors}
 //   work = workspace tensor
-//   reads = the values that the kernels' traces read (kernlib.c)
+//   reads = the Lua values that tracing the kernels read (kernlib.c)
 //   alone = whether a graph cannot capture the launches
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -572,8 +573,8 @@ static bool run_step(Going *c, const Step *s, Why *why) {
 }
 
 // Reports whether the run at idx can be executed. Its kernels, its kept
-// memory and the values that traces read must still be valid. A graph capture
-// in progress must allow its launches.
+// memory must still be valid, and the Lua values that tracing read must be
+// unchanged. A graph capture in progress must allow its launches.
 static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   for (size_t i = 0; i < r->nstep; i++)
     if (!gpu_owns(&r->step[i].launch->fn->own)) return false;

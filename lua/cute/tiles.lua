@@ -813,9 +813,8 @@ end
 -- the order of `like`. If like is absent, the order is that of C's part.
 function tiles.scaled(C, alpha, beta, like)
   if not C.acc then
-    core.fail("bad-argument", "scaled: the result of tiles.result is needed, "
-      .. "not "
-      .. core.show(C))
+    core.fail("bad-argument", "scaled: C must be an object that tiles.result "
+      .. "returned, not " .. core.show(C))
   end
   local dtype = C.tensor.element_type
   local out = cute.make_fragment_like(like or C.like, dtype)

@@ -29,7 +29,8 @@ local function with(o, more)
 end
 
 -- Returns a list of cases. Each case has A, B, the options, the name of the
--- kernel that ops.gemm chooses, and whether that kernel reads B ahead.
+-- kernel that ops.gemm chooses, and whether that kernel loads B before it waits
+-- for the preceding launch.
 local function cases()
   local function of(m, n, k, dtype)
     return numbers(m, k, dtype or "bf16", 1), numbers(n, k, dtype or "bf16", 2)

@@ -150,8 +150,9 @@ local function problem_of(call)
   return problem.of(call, "", "V", call.block_table, cute.e4m3)
 end
 
--- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). `n`
--- is {blocks, slots}, from k.plan; a slot has `made.rows` rows.
+-- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). `n`,
+-- from k.plan, has the numbers of blocks and of slots. A slot is workspace for
+-- one partial result, of `made.rows` rows.
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
     or call.v_scale or call.cos

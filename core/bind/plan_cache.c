@@ -244,9 +244,11 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// The source of a kernel parameter, which is a number or an address. CALL: an
-// argument of the call. NEW: a tensor that the call creates. WORK: the
-// workspace. KEPT: memory or a constant that is the same in all calls.
+// The source of a kernel parameter, which is a number or an address.
+// - CALL: an argument of the call.
+// - NEW: a tensor that the call creates.
+// - WORK: the workspace.
+// - KEPT: memory or a constant that is the same in all calls.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 

@@ -269,8 +269,10 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   return false;
 }
 
-// Why a step is executed. ASKED: it is a required step. LAST: it is the last
-// required step. FREE: after all required steps, the fixed rules select it.
+// Why a step is executed.
+// - ASKED: it is a required step.
+// - LAST: it is the last required step.
+// - FREE: after all required steps, the fixed rules select it.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
 // Reports whether a failing poll of w could pass if it came before one of the

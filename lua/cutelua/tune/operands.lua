@@ -118,9 +118,10 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- The random numbers, by element type and device. all: a device tensor in which
--- PERIOD numbers repeat. count: the number of its elements. list: these PERIOD
--- numbers on the host.
+-- The random numbers, by element type and device.
+-- - all: a device tensor in which PERIOD numbers repeat.
+-- - count: the number of its elements.
+-- - list: these PERIOD numbers on the host.
 local pools = {}
 
 local function pool_of(dtype, elements, place)

@@ -46,7 +46,7 @@ local LARGEST = 6                   -- largest number of e2m1
 -- - dtype: the type of an element.
 -- - factor: the type of a scale factor (ue8m0 when absent).
 -- - size: the number of elements that share a factor (32 when absent).
--- - emax: see the head of this file.
+-- - emax: see the top of this file.
 block_scaled.FORMATS = {
   mxfp8_e4m3 = {dtype = cute.e4m3, emax = 8},
   mxfp8_e5m2 = {dtype = cute.e5m2, emax = 15},

@@ -73,9 +73,9 @@ typedef struct SimTurns {
   bool oom;
 } SimTurns;
 
-// Returns the agent_id of an agent's operation. It combines the number of the
-// warp that started the operation with the operation's number among those of
-// this warp.
+// Returns a number that identifies an asynchronous operation. It combines the
+// number of the warp that started the operation with the operation's number
+// among those of this warp.
 static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }

@@ -69,7 +69,7 @@ struct SimWarp {
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
   // State of divergence.c for a diverged warp. The lanes of such a warp are
-  // split into parts, which run in turns. `here` is the mask of the lanes of
+  // split into parts, which run alternately. `here` is the mask of the lanes of
   // the running part, and `waits` its number of failed polls. `tries` is the
   // number of switches between parts since memory change number `stamp`. `part`
   // is the list of the parts that do not run; NULL: there are none.

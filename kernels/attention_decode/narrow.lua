@@ -21,7 +21,7 @@ function narrow.pairs_of(t) return cute.recast_tensor(t, cute.f16) end
 
 --- Stores x, the elements 8 n to 8 n + 7 of a row of Q. Stores them in the
 -- order in which ldmatrix distributes the elements of a key to lanes (see the
--- head of this file).
+-- top of this file).
 function narrow.put_row(row, n, x)
   local four = cute.make_rmem_tensor({4}, x.element_type)
   for i = 0, 1 do

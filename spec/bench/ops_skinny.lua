@@ -102,7 +102,7 @@ local KINDS = {
 -- Contestants
 ---------------------------------------------------------------------------
 
--- Returns one graph of `count` calls, which launches these functions in turn.
+-- Returns one graph of `count` calls, which calls these functions cyclically.
 local function graph(launches, count)
   return cute.graph(function()
     for i = 1, count do launches[(i - 1) % #launches + 1]() end

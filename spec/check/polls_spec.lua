@@ -85,7 +85,7 @@ local function gate(random, w)
 end
 
 -- Returns a warp's operations in a program without faults: a lock protects all
--- accesses, or the warps access the data in turn.
+-- accesses, or the warps access the data one after the other.
 local function right(random, kind, w)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = true}

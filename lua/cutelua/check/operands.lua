@@ -95,7 +95,7 @@ local function is_inside(a, b)
   return a ~= b and a.mem == b.mem and a.lo >= b.lo and a.hi <= b.hi
 end
 
---- Returns the rings of mbarriers: arrays whose mbarriers are used in turn,
+--- Returns the rings of mbarriers (arrays whose mbarriers are used cyclically),
 -- each as {mem = ref, name, lo, n}. A ring is found from lines that initialise
 -- several mbarriers with the same arrival count. It is also found from lines
 -- that may wait or arrive at several mbarriers: their index has a known range.
@@ -124,8 +124,7 @@ function operands.rings(here)
   return here.rings
 end
 
--- Returns the smallest ring, an array of mbarriers used in turn, that contains
--- the mbarriers of an operand.
+-- Returns the smallest ring that contains the mbarriers of an operand.
 local function ring_of(here, o)
   local best
   local lo, hi = o.value or o.lo or 0, o.value or o.hi or math.huge

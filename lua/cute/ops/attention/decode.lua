@@ -130,7 +130,7 @@ local function latent_of(call)
     call:fail("Q and K have elements of types %s and %s; both must be bf16 or "
       .. "f16", Q.element_type, K.element_type)
   elseif not call.block_table and q[1] ~= k[1] then
-    call:fail("Q is %s and K is %s; equal batches are needed", Q.layout,
+    call:fail("Q is %s and K is %s; equal batch sizes are needed", Q.layout,
               K.layout)
   end
   return {dtype = Q.element_type, B = q[1], S = q[2], T = k[2], H = q[3], G = 1,

@@ -23,7 +23,7 @@
 -- stages: the number of tiles of K, and of V, in shared memory.
 -- q_stages: the number of tiles of Q; with 2, the next tile of Q is loaded
 --   early.
--- ordered: consumers issue products in turn.
+-- ordered: consumers issue products alternately, in the order of their numbers.
 -- modify: a function that returns score_mod and mask_mod, see
 --   kernels/attention.lua.
 -- list {rows, keys}: the size of a block of a block mask. The tensor `blocks`
@@ -117,7 +117,7 @@ return function(given)
   ---@param share? table from share()
   ---@param more? table {blocks: any?, bits: any?, sinks: any?, cu_q: any?,
   -- cu_k: any?, q_scale: any?, k_scale: any?, v_scale: any?}, see
-  -- kernels/attention.lua and the head of this file
+  -- kernels/attention.lua and the top of this file
   function self.arguments(Q, K, V, O, LSE, scale, share, more)
     flash.check(WHAT, o.head, {Q = Q, K = K})
     rules.need(scale > 0, WHAT, "scale = %s; a number above 0 is needed", scale)

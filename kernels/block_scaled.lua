@@ -11,12 +11,12 @@
 -- of a block represent the values S * Q. With scale = true, the last argument
 -- is a global scale of one f32, and the values are S * Q * scale.
 --
--- mx: the factor is a power of two (ue8m0), 2^(floor(log2(amax)) - emax), where
---   amax is the largest magnitude of the block and emax the exponent of the
---   largest power of two that the element type has. The factor is at least
--- 2^-127. nv: the factor is amax / 6 / scale, rounded to e4m3. Elements are x /
--- (S *
---   scale), or 0 if the factor is 0.
+-- Let amax be the largest magnitude of a block of X, and emax the exponent of
+-- the largest power of two that the element type has.
+-- - MX formats: S is 2^(floor(log2(amax)) - emax), but at least 2^-127, as
+--   ue8m0. Q is X / S.
+-- - NVFP4: S is amax / 6 / scale, rounded to e4m3. Q is X / (S * scale), or 0
+--   if S is 0.
 --
 -- Elements are rounded to nearest even and saturate. The factor of a block with
 -- an infinity or a NaN is a NaN.
@@ -42,9 +42,11 @@ local TILE_ROWS, TILE_BLOCKS = 128, 4
 local NAN_MX, NAN_E4M3 = 0xff, 0x7f
 local LARGEST = 6                   -- largest number of e2m1
 
---- The formats by name. dtype: the type of an element. factor: the type of a
--- scale factor (ue8m0 when absent). size: the number of elements that share a
--- factor (32 when absent). emax: see the head of this file.
+--- The formats by name.
+-- - dtype: the type of an element.
+-- - factor: the type of a scale factor (ue8m0 when absent).
+-- - size: the number of elements that share a factor (32 when absent).
+-- - emax: see the top of this file.
 block_scaled.FORMATS = {
   mxfp8_e4m3 = {dtype = cute.e4m3, emax = 8},
   mxfp8_e5m2 = {dtype = cute.e5m2, emax = 15},

@@ -189,7 +189,7 @@ function conv2d_sm90.choose(m, n, k, o)
   end
 end
 
---- conv2d_sm90(options): returns a convolution with these options (see the head
+--- conv2d_sm90(options): returns a convolution with these options (see the top
 -- of this file). Fields of the convolution: kernel, block, cluster, shape(x,
 -- w), takes(x, w, y), arguments(x, w, y), grid(y, sms), prepare(x, w, y, opts).
 setmetatable(conv2d_sm90, {__call = function(_, given) return make(given) end})

@@ -793,7 +793,7 @@ function Softmax:rescale(acc, rose)
   end)
 end
 
---- Replaces scores by their powers (exponentials, see the head of this file),
+--- Replaces scores by their powers (exponentials, see the top of this file),
 -- and adds the powers to the rows' sums.
 function Softmax:powers(s)
   local sr = flash.by_rows(s)
@@ -806,7 +806,7 @@ function Softmax:powers(s)
   if self.pack then self.pack() end
 end
 
--- Replaces scores by their powers (exponentials, see the head of this file).
+-- Replaces scores by their powers (exponentials, see the top of this file).
 -- Returns each row's sum of powers. Also returns whether some row of the warp
 -- needs a larger base or far() is true. If each(take) is given, it calls
 -- take(i, j, score) for each score; otherwise, flash.each does.

@@ -164,11 +164,13 @@ end
 local gemm_atom = {}
 
 --- gemm_atom {atom, tile, stages, dtype}: returns {kernel, block, tile,
--- arguments(A, B, C, alpha, beta), grid(m, n)}. atom: an operation of wgmma
--- with A in shared memory, or of tcgen05.mma for one CTA with 128 rows. Either
--- atom has f32 sums and a multiple of 32 columns. tile: {128, columns of the
--- atom, BK}, where a row of BK elements has 128 bytes. dtype: the type of A and
--- B.
+-- arguments(A, B, C, alpha, beta), grid(m, n)}.
+-- - atom: an operation of wgmma with A in shared memory, or of tcgen05.mma for
+--   one CTA with 128 rows. Either atom has f32 sums and a multiple of 32
+--   columns.
+-- - tile: {128, columns of the atom, BK}, where a row of BK elements has 128
+--   bytes.
+-- - dtype: the type of A and B.
 setmetatable(gemm_atom, {__call = function(_, given)
   rules.options("gemm_atom", given, "atom tile stages dtype")
   local o = {stages = given.stages or 3, dtype = given.dtype or cute.bf16}

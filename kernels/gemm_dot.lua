@@ -15,7 +15,8 @@
 -- are contiguous, 4 groups of 8 lanes divide K instead. Each lane then loads 4
 -- elements of each of 4 columns of B. Thus a group loads 32 rows of B, and a
 -- run has 16 elements of K. A warp has `unroll` runs of B in flight; rows of A
--- come from L1. The warps of a block take chunks of `unroll` runs of K in turn.
+-- come from L1. K is divided into chunks of `unroll` runs, which are assigned
+-- round-robin to the warps of a block.
 --
 -- Products are added in a fixed order. First, each lane adds its products along
 -- K. Then the sums of lanes 16, 8, 4, 2 and 1 apart are added (with b_major =

@@ -20,10 +20,11 @@
 -- at once, and the result is D^T). With side = "b", B is the second operand (8
 -- rows at once).
 --
--- A warp has a chunk in flight, which is `unroll` runs of K (32 or 64 elements
--- each). The warps of a block, and the blocks that share K (z), take the chunks
--- in turn. A run is half of a cache line; with `prefetch`, loads of B also
--- prefetch the other half into L2.
+-- K is divided into chunks of `unroll` runs (32 or 64 elements each), and a
+-- warp has the loads of one chunk in flight. The chunks are assigned
+-- round-robin to the warps of a block, and to the blocks that share K (z). A
+-- run is half of a cache line; with `prefetch`, loads of B also prefetch the
+-- other half into L2.
 --
 -- Products are added in a fixed order. First, each warp adds its own products,
 -- MMA by MMA along K. MMA s of a run has elements 8 t + 4 s + {0, 1, 2, 3} of
@@ -307,7 +308,7 @@ local gemm_skinny = {}
 ---------------------------------------------------------------------------
 
 -- Configurations measured on an H200. Each is the fastest for some problem. The
--- clusters are for small N and more than one or two rows of A. most: the
+-- clusters are for small N and more than one or two rows of A. `most` is the
 -- largest number of rows of A for which the configuration is a candidate.
 local CHOICES = {
   {side = "a", warps = {1, 8}, unroll = 4},

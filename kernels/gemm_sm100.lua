@@ -40,7 +40,7 @@ local sign = require "cute.lang.signature"
 
 local gemm_sm100 = {candidates = choice.candidates, choose = choice.choose}
 
---- gemm_sm100(options): returns a GEMM with these options (see the head of this
+--- gemm_sm100(options): returns a GEMM with these options (see the top of this
 -- file). The GEMM has the same fields as a GEMM of kernels/gemm_sm90.
 setmetatable(gemm_sm100, {__call = function(_, given)
   local o = options.complete(given)

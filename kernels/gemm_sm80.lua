@@ -9,7 +9,7 @@
 -- alignment. Their modes can be nested or go through a function (im2col); see
 -- cute.tiles. The third mode of (M,K,L) counts batches. If an operand lacks the
 -- third mode, or the mode has extent 1 or stride 0, all batches use the same
--- matrix. cp.async fills `stages` tiles of shared memory in turn. Within a
+-- matrix. cp.async fills a ring of `stages` tiles in shared memory. Within a
 -- tile, the fragments of the next block of K are loaded while the current block
 -- is multiplied.
 --
@@ -26,14 +26,14 @@
 -- With gated = true, the product of A and the first half of B's rows gives the
 -- gates. The product of A and the second half gives the values that they gate.
 -- The epilogue gets both, (gate, up, part, ...), and C (M,N) has half as many
--- columns as B (2N,K) has rows. A tile takes groups of rows from the two halves
--- in turn, so that each thread holds gates and the matching values.
+-- columns as B (2N,K) has rows. In a tile, groups of rows of the two halves
+-- alternate, so that each thread holds gates and the matching values.
 --
 -- With blocks = n, the accumulators of each n elements of K are scaled before
 -- they are added to the sum. The kernel's arguments are (A, B, C, SA, SB, ...)
 -- with scale factors SA (M,K/n) and SB (N,K/n), one of which can be nil. The
--- modes of SA and SB can be nested with strides of 0, so that several rows have
--- the same factor.
+-- modes of SA and SB can be nested with strides of 0, so that several rows
+-- share a factor.
 --
 -- With as = type, A and B are converted to this type for the MMA.
 --

@@ -21,8 +21,8 @@
 -- a part and multicasts it to all.
 --
 -- The option `schedule`:
--- "cooperative": the consumers share a tile. They take turns with its units of
---   64 rows.
+-- "cooperative": the consumers share a tile. Its units of 64 rows are assigned
+--   to them alternately.
 -- "pingpong": each consumer has its own tile. While one multiplies, the other
 --   one writes its result. Tiles are consecutive in the ring.
 --
@@ -57,9 +57,9 @@
 -- split. Each of them is split into equal parts: as many as there are blocks
 -- for it, but at most n.
 --
--- With scheduler "static", blocks take tiles in turn. With "dynamic", a block
--- that becomes idle draws the next tile from a counter in global memory
--- (cute.utils.DynamicPersistentTileScheduler).
+-- With scheduler "static", tiles are assigned to the blocks round-robin. With
+-- "dynamic", a block that becomes idle draws the next tile from a counter in
+-- global memory (cute.utils.DynamicPersistentTileScheduler).
 --
 -- a_hint, b_hint and d_hint (values of cpasync.CacheHint) tell L2 which data is
 -- read again; d_hint also applies to the sources. l2_promotion (64, 128, 256)
@@ -118,7 +118,7 @@ local sign = require "cute.lang.signature"
 
 local gemm_sm90 = {candidates = choice.candidates, choose = choice.choose}
 
---- gemm_sm90(options): returns a GEMM with these options (see the head of this
+--- gemm_sm90(options): returns a GEMM with these options (see the top of this
 -- file). Fields of the GEMM: kernel, block, cluster, atoms(A, B, D),
 -- arguments(A, B, D), grid(m, n), prepare(A, B, D, opts).
 setmetatable(gemm_sm90, {__call = function(_, given)

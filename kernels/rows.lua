@@ -72,18 +72,22 @@ rows.OPTIONS = "n dtype values threads block width staged min_blocks smem "
 --- Plans the distribution of rows of n elements over threads. n, `dtype` and
 -- `sources` (the number of rows that a kernel reads more than once) determine
 -- the plan, the fastest one that was measured on an H200. These options
--- override it: values: the number of elements of a chunk for each thread.
--- threads: the number of threads of a row. block: the number of threads of a
--- block. width: the number of elements of a vector (1 if rows begin at any
--- element). staged: whether rows are kept in shared memory. min_blocks: the
--- number of blocks that must fit on a multiprocessor. smem: the bytes of shared
--- memory of a multiprocessor, if it is not an sm_90. persistent: blocks iterate
--- over rows, and stage the next row while they write
---   the current one.
--- blocks: the number of blocks that share a row (1 when absent), each with
---   `threads` threads and `stages` rows (2 when absent) in flight.
--- cluster: the number of blocks of a cluster that share a row (1 when absent),
---   each with `threads` threads. It cannot be combined with `blocks`.
+-- override it:
+-- - values: the number of elements of a chunk for each thread.
+-- - threads: the number of threads of a row.
+-- - block: the number of threads of a block.
+-- - width: the number of elements of a vector (1 if rows begin at any element).
+-- - staged: whether rows are kept in shared memory.
+-- - min_blocks: the number of blocks that must fit on a multiprocessor.
+-- - smem: the bytes of shared memory of a multiprocessor, if it is not an
+--   sm_90.
+-- - persistent: whether blocks iterate over rows, and stage the next row while
+--   they write the current one.
+-- - blocks: the number of blocks that share a row (1 when absent). Each has
+--   `threads` threads, and keeps the copies of `stages` rows (2 when absent) in
+--   flight.
+-- - cluster: the number of blocks of a cluster that share a row (1 when
+--   absent), each with `threads` threads. It cannot be combined with `blocks`.
 ---@param o table {n: integer, dtype: any, sources: integer?, values: integer?,
 -- threads: integer?, block: integer?, staged: boolean?, min_blocks: any?,
 -- smem: integer?, persistent: boolean?, width: integer?, blocks: integer?,

@@ -163,10 +163,10 @@ function Top:keys(x, at)
   end
 end
 
--- Finds the best keys of a row. The row's warps take its vectors in turn, and
--- each lane loads `unroll` vectors at once. Only a few vectors contain a key
--- for the list. A separate loop reloads these vectors, so that the code stays
--- short.
+-- Finds the best keys of a row. The row's vectors are assigned round-robin to
+-- its warps, and each lane loads `unroll` vectors at once. Only a few vectors
+-- contain a key for the list. A separate loop reloads these vectors, so that
+-- the code stays short.
 function Top:search(x, list, lane, warp)
   local none, of_warp = list[1], self.width * WARP
   local queue = self:queue(warp, none)

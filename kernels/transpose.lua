@@ -36,11 +36,13 @@ local LANES = 8
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Computes the sizes of tiles, in elements. V: the number of elements in 16
--- bytes. HALO: the number of elements before a tile that its windows can
--- include. ROWS: the rows of X for a tile, with the HALO. CHUNKS: the 16-byte
--- chunks of a row. STEP: the distance between a thread's coordinates along A.
--- Rows of Z that are STEP, or HALO, apart have windows with equal offsets.
+-- Computes the sizes of tiles, in elements. Rows of Z that are STEP, or HALO,
+-- apart have windows with equal offsets.
+-- - V: the number of elements in 16 bytes.
+-- - HALO: the number of elements before a tile that its windows can include.
+-- - ROWS: the rows of X for a tile, with the HALO.
+-- - CHUNKS: the 16-byte chunks of a row.
+-- - STEP: the distance between a thread's coordinates along A.
 local function sizes(o)
   local s, bits = {TB = o.tile[1], TA = o.tile[2]}, o.dtype.bits
   s.V = 128 // bits

@@ -1,13 +1,14 @@
--- 4-bit weights: C = A W^T. W has a quarter of the bytes.
+-- 4-bit weights: C = A W^T. W has a quarter of the bytes of 16-bit weights.
 --
 -- For a few rows of A and a large W, reading W takes most of the time. W is
--- stored in the order in which the tensor cores need it. 16 bytes of a thread
--- are its part of four consecutive fragments along K. cp.async writes them to
--- shared memory that only this thread reads, as many tiles ahead as fit. The
--- eight weights of a word become floats in 9 instructions: their bits are
--- inserted into the floats 1024 and 64. For bf16, the float is 128 and 11
--- instructions are needed. A scale multiplies the sum of a group, not each
--- weight. Warps divide K, and synchronize only to add their partial sums.
+-- stored in the order in which the tensor cores need it. Each thread loads 16
+-- bytes at once: its elements of four consecutive fragments along K. cp.async
+-- copies them to shared memory that only this thread reads. The copies run
+-- ahead by as many tiles as shared memory can hold. The eight weights of a word
+-- become floats in 9 instructions: their bits are inserted into the floats 1024
+-- and 64. For bf16, the float is 128 and 11 instructions are needed. A scale
+-- multiplies the sum of a group, not each weight. Warps divide K, and
+-- synchronize only to add their partial sums.
 --   cutelua scripts/gemm_int4.lua --help
 local gemm_int4 = require "kernels.gemm_int4"
 

@@ -19,8 +19,10 @@ local copytile = require "kernels.copytile"
 
 local THREADS = 512
 
--- Returns the kernel. W: the number of elements in 16 bytes. TILE: the tile
--- (BM,BN) of A. swizzle: the swizzle described above, or nil.
+-- Returns the kernel.
+-- - W: the number of elements in 16 bytes.
+-- - TILE: the tile (BM,BN) of A.
+-- - swizzle: the swizzle described above, or nil.
 local function transpose(name, dtype, W, TILE, swizzle)
   local BM, BN = TILE[1], TILE[2]
   local sA_layout = cute.make_layout({BM, BN}, {BN, 1})            -- (BM,BN)

@@ -366,7 +366,7 @@ end
 card.HEAD = "problem            by             error   cold    hot   / %-14s "
   .. "spread"
 
---- Times the candidates whose results are right, in turn. Prints a line for
+--- Times the candidates whose results are right, alternately. Prints a line for
 -- each: TFLOP/s, and the ratio to the candidate with the name `base`.
 ---@param label string names the problem
 ---@param list table[] {name =, launch =, error = in the norm, most = the

@@ -141,7 +141,8 @@ function docs.targets(_, text, complain)
   end)
 end
 
--- Names of a syntax that docs/from-python-dsl.md describes as rejected.
+-- Names that do not exist: docs/from-python-dsl.md mentions them as a rejected
+-- design.
 local REJECTED = {["cute.begin_if"] = true, ["cute.otherwise"] = true,
   ["cute.end_if"] = true, ["cute.endif"] = true}
 

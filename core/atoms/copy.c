@@ -8,10 +8,11 @@
   {.name = n "<{T}>", .op = CO_CPASYNC, .thr = "1:0", SAME3(ONE("[T]")), \
    .bits = "[T]", .flags = f, .sm_min = 80}
 
-// Layouts (thread,bit) -> bit of the matrices of ldmatrix and stmatrix. R1, R2,
-// R4: the rows of 1, 2 or 4 matrices in shared memory, whose addresses come
-// from 8, 16 or 32 lanes. N1, N2, N4: the registers; each lane has 32 bits of
-// every matrix. T1, T2, T4: the registers if the matrices are transposed.
+// Layouts (thread,bit) -> bit of the matrices of ldmatrix and stmatrix.
+// - R1, R2, R4: the rows of 1, 2 or 4 matrices in shared memory, whose
+//   addresses come from 8, 16 or 32 lanes.
+// - N1, N2, N4: the registers; each lane has 32 bits of every matrix.
+// - T1, T2, T4: the registers if the matrices are transposed.
 #define R1 "((8,4),128):((128,0),1)"
 #define R2 "((16,2),128):((128,0),1)"
 #define R4 "(32,128):(128,1)"

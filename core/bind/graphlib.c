@@ -103,9 +103,10 @@ static int l_close(lua_State *L) {
   return 0;
 }
 
-// Implements the fields of a graph. nodes: number of launches, copies and
-// fills. bytes: amount of memory that the graph keeps. device: name of the
-// graph's GPU.
+// Implements the fields of a graph.
+// - nodes: number of launches, copies and fills.
+// - bytes: amount of memory that the graph keeps.
+// - device: name of the graph's GPU.
 static int l_index(lua_State *L) {
   const GpuGraph *x = check_graph(L, 1);
   const char *k = face_checkstr(L, 2);

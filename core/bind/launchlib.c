@@ -158,10 +158,11 @@ static int l_kind_text(lua_State *L) {
   return 1;
 }
 
-// Implements the fields of an argument key. symbolic: whether some argument is
-// symbolic. numbers: whether some argument is or contains a number. in_table:
-// whether a table among the arguments contains a number. arguments: number of
-// arguments.
+// Implements the fields of an argument key.
+// - symbolic: whether some argument is symbolic.
+// - numbers: whether some argument is or contains a number.
+// - in_table: whether a table among the arguments contains a number.
+// - arguments: number of arguments.
 static int kind_index(lua_State *L) {
   const ArgKey *k = argkey_box(L, 1);
   const char *name = face_checkstr(L, 2);

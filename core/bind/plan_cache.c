@@ -244,9 +244,11 @@ static int l_add(lua_State *L) {
 
 // ---- runs ----
 
-// The source of a kernel parameter, which is a number or an address. CALL: an
-// argument of the call. NEW: a tensor that the call creates. WORK: the
-// workspace. KEPT: memory or a constant that is the same in all calls.
+// The source of a kernel parameter, which is a number or an address.
+// - CALL: an argument of the call.
+// - NEW: a tensor that the call creates.
+// - WORK: the workspace.
+// - KEPT: memory or a constant that is the same in all calls.
 typedef enum From { FROM_CALL, FROM_NEW, FROM_WORK, FROM_KEPT } From;
 typedef enum Part { PART_ALL, PART_LOW, PART_HIGH } Part;
 
@@ -277,7 +279,8 @@ typedef struct Made {
 
 // The prepared launches of one cached call on one stream. Uservalue 1: the
 // objects that these launches keep alive. Uservalue 2: the GPU. Uservalue 3:
-// the values that the traces of the launched kernels read, or nil.
+// the Lua values on which the launched kernels depend because tracing read
+// them, or nil.
 typedef struct Run {
   Step *step;
   Made *made;
@@ -285,7 +288,7 @@ typedef struct Run {
   size_t nstep, nmade, nkept;
   size_t work;       // bytes of temporary memory that the launches share (the
                      // workspace)
-  bool reads;        // whether traces of the kernels read values (uservalue 3)
+  bool reads;        // whether uservalue 3 is present
   bool alone;        // whether the launches cannot be captured in a graph
 } Run;
 enum { RUN_HOLD = 1, RUN_GPU, RUN_READ, RUN_VALUES = RUN_READ };
@@ -464,7 +467,7 @@ static void make_results(Make *m) {
 //     = {argument of the call, index of the number in it, part}}}, ...}
 //   made = {new tensors}
 //   work = workspace tensor
-//   reads = the values that the kernels' traces read (kernlib.c)
+//   reads = the Lua values that tracing the kernels read (kernlib.c)
 //   alone = whether a graph cannot capture the launches
 static int l_ready(lua_State *L) {
   Ctx *cx = face_enter(L);
@@ -572,8 +575,8 @@ static bool run_step(Going *c, const Step *s, Why *why) {
 }
 
 // Reports whether the run at idx can be executed. Its kernels, its kept
-// memory and the values that traces read must still be valid. A graph capture
-// in progress must allow its launches.
+// memory must still be valid, and the Lua values that tracing read must be
+// unchanged. A graph capture in progress must allow its launches.
 static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {
   for (size_t i = 0; i < r->nstep; i++)
     if (!gpu_owns(&r->step[i].launch->fn->own)) return false;

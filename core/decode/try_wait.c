@@ -11,9 +11,11 @@
 
 #include "ir/operands.h"
 
-// A union-find structure. A token is a set of values: all those to which one
-// try_wait's result flows. of: another value of the same token, or the value
-// itself if it is the root. bad: at the root, whether the token has other uses.
+// A union-find structure. A set contains all values to which one try_wait's
+// result flows, and the waits that depend on this result.
+// - of: another value of the same set, or the value itself if it is the root.
+// - bad: at the root, whether the set has other uses, so that its try_wait must
+//   be a scheduling step.
 typedef struct Tokens {
   const Fn *fn;
   Ref *of;
@@ -25,8 +27,7 @@ static Ref root(const Tokens *t, Ref r) {
   return r;
 }
 
-// Merges the tokens (sets of values) of a and b. Returns true if they were
-// different.
+// Merges the sets of a and b. Returns true if they were different.
 static bool unite(Tokens *t, Ref a, Ref b) {
   if (!t->of[a]) t->of[a] = a;
   Ref x = root(t, a), y = root(t, b);
@@ -61,8 +62,8 @@ static bool follow(Tokens *t) {
   return news;
 }
 
-// If the branch at r does nothing but wait, adds its waits to the token (set of
-// values) of its condition. Otherwise marks this token as bad.
+// Handles the branch at r, whose condition is in a set. If the branch only
+// waits, adds its waits to this set. Otherwise marks the set as bad.
 static void take_waits(Tokens *t, Ref r) {
   Ref token = ir_get(t->fn, r)->a[0];
   for (int depth = 1; depth > 0;) {

@@ -4,8 +4,10 @@
 
 #include "emit/inside.h"
 
-// Line breaks before the parameters of a function. WHOLE: none. FITS: one if
-// the first line is otherwise longer than 80 columns. SPLIT: always one.
+// Line breaks before the parameters of a function.
+// - WHOLE: none.
+// - FITS: one if the first line is otherwise longer than 80 columns.
+// - SPLIT: always one.
 typedef enum AsmLines { ASM_WHOLE, ASM_FITS, ASM_SPLIT } AsmLines;
 
 // A function that is being built. Its PTX refers to operands as %0, %1 ...:

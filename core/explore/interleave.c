@@ -73,9 +73,9 @@ typedef struct SimTurns {
   bool oom;
 } SimTurns;
 
-// Returns the agent_id of an agent's operation. It combines the number of the
-// warp that started the operation with the operation's number among those of
-// this warp.
+// Returns a number that identifies an asynchronous operation. It combines the
+// number of the warp that started the operation with the operation's number
+// among those of this warp.
 static uint64_t agent_id(uint64_t warp, uint32_t number) {
   return warp | (uint64_t)number << 32;
 }
@@ -269,8 +269,10 @@ static bool is_back(const SimTurns *t, SimWarp *w, uint32_t k) {
   return false;
 }
 
-// Why a step is executed. ASKED: it is a required step. LAST: it is the last
-// required step. FREE: after all required steps, the fixed rules select it.
+// Why a step is executed.
+// - ASKED: it is a required step.
+// - LAST: it is the last required step.
+// - FREE: after all required steps, the fixed rules select it.
 typedef enum Reason { FREE, ASKED, LAST } Reason;
 
 // Reports whether a failing poll of w could pass if it came before one of the

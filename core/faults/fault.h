@@ -8,8 +8,10 @@
 #include "faults/variants.h"
 
 // The path through the program from one access of a race to the later one.
-// NONE: unknown. STRAIGHT: without a loop. AGAIN: to the next copy of the same
-// line in an unrolled loop. LOOP: through the back edge of a loop.
+// - NONE: unknown.
+// - STRAIGHT: without a loop.
+// - AGAIN: to the next copy of the same line in an unrolled loop.
+// - LOOP: through the back edge of a loop.
 typedef enum SimWay { WAY_NONE, WAY_STRAIGHT, WAY_AGAIN, WAY_LOOP } SimWay;
 
 enum { SIM_MODES = 8, SIM_ROUNDS = 8 };
@@ -25,9 +27,11 @@ typedef enum SimStray {
   STRAY_NONE, STRAY_WRITE, STRAY_READ, STRAY_RELEASED
 } SimStray;
 
-// A fact of a fault: a named value for the report. FLAG: a condition that
-// holds. NUMBER, LIST: v has the number, or n numbers. REAL, TEXT: the value is
-// in `real` or `text`. MEM: v has an index into Fn.mem.
+// A fact of a fault: a named value for the report.
+// - FLAG: a condition that holds.
+// - NUMBER, LIST: v has the number, or n numbers.
+// - REAL, TEXT: the value is in `real` or `text`.
+// - MEM: v has an index into Fn.mem.
 typedef enum SimFactType {
   FACT_FLAG, FACT_NUMBER, FACT_REAL, FACT_TEXT, FACT_LIST, FACT_MEM
 } SimFactType;
@@ -94,10 +98,10 @@ typedef struct SimReport {
   int nround;
   SimCounter counter;  // BLOCKRACE: a copy of SimProg.counter
   // LACK_PENDING: `pending` is the number of groups that the wait leaves
-  // pending, and `most` is the largest number that it should leave. same: the
-  // reported group also has a copy to another stage. open: a copy to another
-  // stage is in no group. idle: no group was committed between this wait and
-  // the preceding one.
+  // pending, and `most` is the largest number that it should leave.
+  // - same: the reported group also has a copy to another stage.
+  // - open: a copy to another stage is in no group.
+  // - idle: no group was committed between this wait and the preceding one.
   uint32_t pending, most;
   bool same, open, idle;
   // `elsewhere` is the element at the same position in another stage of the
@@ -137,13 +141,17 @@ typedef struct SimFault {
       int64_t size, which, most;
       int rank, ranks;
     } access;
-    // RACE, WARPRACE. flying: a pending operation makes the other access.
-    // agent: the agent (asynchronous hardware) that made the other access, and
-    // for which no thread of this access waited. proxy: no proxy fence
-    // separates the accesses of a thread and of an agent. far: the threads are
-    // in two blocks. copy: a bulk copy writes. alone: 1 + number of a warp that
-    // did not execute a wait for the wgmma that reads. cta: the CTA of the
-    // thread that made the other access.
+    // RACE, WARPRACE.
+    // - flying: a pending operation makes the other access.
+    // - agent: the agent (asynchronous hardware) that made the other access,
+    //   and for which no thread of this access waited.
+    // - proxy: no proxy fence separates the accesses of a thread and of an
+    //   agent.
+    // - far: the threads are in two blocks.
+    // - copy: a bulk copy writes.
+    // - alone: 1 + number of a warp that did not execute a wait for the wgmma
+    //   that reads.
+    // - cta: the CTA of the thread that made the other access.
     struct {
       SimClash how;
       Agent agent;
@@ -165,12 +173,16 @@ typedef struct SimFault {
     // lanes of a warp name two barriers, id and n. LANES_COUNT: the lanes of a
     // warp name two thread counts, n and others.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
-    // DEADLOCK. waiting, ended: masks of warps of the CTA. barrier: number of
-    // the barrier, or phase of the mbarrier. came: threads that arrived at the
-    // barrier, or arrivals that the mbarrier lacks. needed: expected threads or
-    // arrivals; FLAG: blocks that have not started. bytes: bytes that the
-    // mbarrier lacks. watch/deadlock.c lists other uses. some: only some
-    // threads execute the branch that contains the wait.
+    // DEADLOCK.
+    // - waiting, ended: masks of warps of the CTA.
+    // - barrier: number of the barrier, or phase of the mbarrier.
+    // - came: threads that arrived at the barrier, or arrivals that the
+    //   mbarrier lacks.
+    // - needed: expected threads or arrivals; FLAG: blocks that have not
+    //   started.
+    // - bytes: bytes that the mbarrier lacks. watch/deadlock.c lists other
+    //   uses.
+    // - some: only some threads execute the branch that contains the wait.
     struct {
       SimStuck how;
       bool some;
@@ -178,9 +190,10 @@ typedef struct SimFault {
       int64_t barrier, came, needed, bytes;
     } deadlock;
     // MBARRIER faults. `n` and `bytes` are the expected arrivals and bytes.
-    // OVER: `came` arrivals were made at once, but the phase lacked only
-    // `missing`. EARLY: `came` is the number of a phase. LEFT: `n` is the
-    // number of a phase.
+    // - OVER: `came` arrivals were made at once, but the phase lacked only
+    //   `missing`.
+    // - EARLY: `came` is the number of a phase.
+    // - LEFT: `n` is the number of a phase.
     struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
     // EXIT and START faults. `cta` is the CTA that may have ended (EXIT) or may
     // not have started (START). `landed`: an asynchronous copy in flight
@@ -203,10 +216,12 @@ typedef struct SimFault {
     struct { SimTeamwork how; int warp, warps; } team;
     // TENSOR faults. `warp` is the warp's number in the CTA, and `other` is the
     // number of another warp. `n`, `most` and `column` are numbers of columns
-    // or lanes. RESIDENTS: `other` is a number of CTAs. OUTSIDE: `peer` says
-    // that only the other CTA of the pair lacks the columns. RACE, FENCE:
-    // `clash` is the kind of conflict, `op` is the operation that made the
-    // first access, and `lacks` is the missing synchronization.
+    // or lanes.
+    // - RESIDENTS: `other` is a number of CTAs.
+    // - OUTSIDE: `peer` says that only the other CTA of the pair lacks the
+    //   columns.
+    // - RACE, FENCE: `clash` is the kind of conflict, `op` is the operation
+    //   that made the first access, and `lacks` is the missing synchronization.
     struct {
       SimTensorWrong how;
       bool peer;

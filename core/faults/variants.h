@@ -93,7 +93,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_OPEN, "open")        /* no commit follows an MMA */ \
   X(TENSOR_BYTE, "byte")        /* scale factors start at a wrong byte */ \
   X(TENSOR_OVERLAP, "overlap")  /* an operand shares columns with D */ \
-  X(TENSOR_COPIES, "copies")    /* 32-lane windows differ in scale factors */ \
+  X(TENSOR_COPIES, "copies")    /* copies of scale factors differ */ \
   X(TENSOR_RACE, "race")        /* accesses are not ordered */ \
   X(TENSOR_FENCE, "fence")      /* a tcgen05.fence is missing */
 typedef enum SimTensorWrong { SIM_TENSOR_WRONGS(SIM_ID) } SimTensorWrong;

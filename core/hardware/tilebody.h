@@ -184,11 +184,13 @@ INLINE void columns_body(const SimRule *r, int n, int K, const float *B,
 
 // ---- sums ----
 
-// Operands of TOGETHER vectors of D. a, ea: elements and exponents of these
-// vectors' rows in the prepared A, from the current product on. b, eb: elements
-// and exponents of these vectors' columns in the prepared B. K: the extent of
-// K; the rows of vector i start at a[i * K] and ea[i * K / 2]. row, column: the
-// first row and column, which select scale factors.
+// Operands of TOGETHER vectors of D.
+// - a, ea: elements and exponents of these vectors' rows in the prepared A,
+//   from the current product on.
+// - b, eb: elements and exponents of these vectors' columns in the prepared B.
+// - K: the extent of K; the rows of vector i start at a[i * K] and ea[i * K /
+//   2].
+// - row, column: the first row and column, which select scale factors.
 typedef struct Part {
   const MF *a;
   const MI *ea;

@@ -53,7 +53,8 @@ bool ummamath_known(const SimUmma *u) {
 
 // ---- sums of mma.h ----
 
-// Minimum of the exponent e (mma.h) in sums of tf32 and bf16 products.
+// Minimum of e in sums of tf32 and bf16 products, where e is the exponent to
+// which all terms are aligned before they are added (mma.h).
 enum { FLOOR = -133 };
 
 static SimRule rule_of(const SimUmma *u, int k) {

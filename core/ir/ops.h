@@ -127,7 +127,7 @@ LEAF(SREG, "sreg", "", SREG, KNOWN, ROW)
 LEAF(GMEM, "gmem", "", MEM, OBJECT, NONE)  // a pointer argument
 // The i64 address of the object's first byte.
 LEAF(ADDRESS, "address", "object:o.g", NONE, KNOWN, NONE)
-// Word number Ins.imm of a tensor map that is an argument, as a u64.
+// The 64-bit word with number Ins.imm of a tensor map that is an argument.
 LEAF(MAPWORD, "tmap.word", "map:m", RAW, KNOWN, NONE)
 // shared memory of the CTA
 LEAF(SMEM, "smem", "", MEM, OBJECT, NONE)

@@ -521,8 +521,8 @@ static void check_divide(Ctx *cx, Compose *c) {
     if (!counted(c, i))
       c->nt->trust |= c->nt->gaps || may_carry(cx, &c->part[i]);
     else if (c->nt->gaps || !rounds_up(cx, c, i))
-      note_fail(cx, c->nt, "the tiles do not cover the left layout exactly",
-                NULL);
+      note_fail(cx, c->nt, "the tile and the rest of the division do not cover "
+                "the left layout exactly", NULL);
   }
 }
 

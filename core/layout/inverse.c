@@ -311,9 +311,11 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
   check_composed(cx, &nt, l);
   int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
   if (n == 0)
-    note_fail(cx, &nt, "the layout's first element is not at offset 0, or the "
-              "inverses of the layout's parts do not map 0 to that element",
-              NULL);
+    note_fail(cx, &nt, arena_printf(
+      cx, &cx->scratch, "a right inverse begins with a coordinate whose value "
+      "is 0, but the inverses of the layout's parts give none; coordinate 0 "
+      "has the value %lld",
+      (long long)layout_eval_at(cx, l, dim_int(cx, 0)).w), NULL);
   for (Layout cut = r; n < all; n--) {
     Note q = {.op = nt.op, .mode = -1, .quiet = true};
     Layout first = layout_leaf(cx, dim_int(cx, n), dim_int(cx, n > 1));

@@ -12,8 +12,10 @@
 #include "ir/operands.h"
 #include "ir/rows.h"
 
-// Inputs of a value. BLOCK: the index of the block, or unknown values. DATA:
-// elements of global memory. SUM: a sum of several products, elements or lanes.
+// Inputs of a value.
+// - BLOCK: the index of the block, or unknown values.
+// - DATA: elements of global memory.
+// - SUM: a sum of several products, elements or lanes.
 enum { BLOCK = 1, DATA = 2, SUM = 4, DEPTH = 256, TERMS = 64 };
 
 typedef struct Made {

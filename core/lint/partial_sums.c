@@ -21,11 +21,13 @@
 
 #include <stdio.h>
 
-// Properties of a value. THREAD: an index that depends on the thread. OWN:
-// computed from elements that the thread's index selects. LANES, WARPS:
-// computed from a partial sum that lacks a reduction over lanes or warps.
-// MIXED: computed from OWN elements and a partial sum. ACC: accumulators of an
-// MMA.
+// Properties of a value.
+// - THREAD: an index that depends on the thread.
+// - OWN: computed from elements that the thread's index selects.
+// - LANES, WARPS: computed from a partial sum that lacks a reduction over lanes
+//   or warps.
+// - MIXED: computed from OWN elements and a partial sum.
+// - ACC: accumulators of an MMA.
 enum { THREAD = 1, OWN = 2, LANES = 4, WARPS = 8, MIXED = 16, ACC = 32,
        PART = LANES | WARPS, NEAR = 24, WARP = 32, TERMS = 4, MOST = 64,
        // depth of searches that may visit an operand several times
@@ -186,9 +188,10 @@ static Ref base_of(const Fn *fn, Ref r, int64_t *c) {
 }
 
 // Reports whether the elements of two threads all lie along one mode of tensor
-// m, which has two modes. d: distance between elements of the two threads.
-// part: divisor of the distances between the elements of one thread. span: the
-// largest of these distances.
+// m, which has two modes.
+// - d: distance between elements of the two threads.
+// - part: divisor of the distances between the elements of one thread.
+// - span: the largest of these distances.
 static bool same_mode(const Fn *fn, const Mem *m, int64_t d, int64_t part,
                       int64_t span) {
   long long n[2], stride[2];

@@ -20,11 +20,14 @@
 #include "ir/rows.h"
 #include "lint/updates.h"
 
-// Origins of a value. FIRST, SECOND: elements of the first and second input.
-// PRODUCT: products of elements of both inputs. SUM: a sum of elements or
-// products. SCALED: a scaled sum. OTHER: anything else that depends on
-// elements. INDEX: the index of a thread, block or loop. CYCLIC: an index that
-// wraps around.
+// Origins of a value.
+// - FIRST, SECOND: elements of the first and second input.
+// - PRODUCT: products of elements of both inputs.
+// - SUM: a sum of elements or products.
+// - SCALED: a scaled sum.
+// - OTHER: anything else that depends on elements.
+// - INDEX: the index of a thread, block or loop.
+// - CYCLIC: an index that wraps around.
 enum { FIRST = 1, SECOND = 2, PRODUCT = 4, SUM = 8, SCALED = 16, OTHER = 32,
        INDEX = 64, CYCLIC = 128, ELEMENTS = FIRST | SECOND | PRODUCT,
        DATA = ELEMENTS | SUM | SCALED | OTHER };

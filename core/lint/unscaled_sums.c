@@ -18,10 +18,13 @@
 #include "ir/operands.h"
 #include "lint/updates.h"
 
-// Properties of a value. ON: depends on the running maximum. MAX: is a maximum,
-// or a value computed from a maximum, that depends on it. POWER: computed from
-// an exponential whose exponent depends on the running maximum. RAW, RAW_POWER:
-// like ON and POWER, but without a shuffle between the maximum and the value.
+// Properties of a value.
+// - ON: depends on the running maximum.
+// - MAX: is a maximum, or a value computed from a maximum, that depends on it.
+// - POWER: computed from an exponential whose exponent depends on the running
+//   maximum.
+// - RAW, RAW_POWER: like ON and POWER, but without a shuffle between the
+//   maximum and the value.
 enum { ON = 1, MAX = 2, POWER = 4, RAW = 8, RAW_POWER = 16 };
 
 typedef struct Search {

@@ -327,10 +327,12 @@ static void look_at_kept(const Search *s, Ref r, ZeroStart *z) {
 enum { LOADS = 4 };
 static const double SMALL = 1e-2;
 
-// Facts about the terms of a sum. loads: number of loads after instruction
-// `after`. product: whether two loaded elements are multiplied. power: whether
-// a term is an exponential. known: whether a running maximum in the exponential
-// starts at a value that is not constant.
+// Facts about the terms of a sum.
+// - loads: number of loads after instruction `after`.
+// - product: whether two loaded elements are multiplied.
+// - power: whether a term is an exponential.
+// - known: whether a running maximum in the exponential starts at a value that
+//   is not constant.
 typedef struct Terms {
   Ref after;
   const Ins *set;

@@ -207,7 +207,7 @@ static void announce_origins(Copy *k, SimCluster *c) {
   }
 }
 
-// ---- the agent ----
+// ---- execution of copies ----
 
 static void still_mapped(SimAsync *a, const Copy *k) {
   if (k->b->place.mem) tensormap_ops_still(a, &k->b->place, &k->m);

@@ -2,7 +2,7 @@
 // together, branch by branch, until some of them wait for a flag, a phase or a
 // lock that other lanes must provide. Then the warp splits into parts, each
 // with its own program counter, open branches and loops, and values. The parts
-// run in turns. They merge when they reach the same collective operation
+// run alternately. They merge when they reach the same collective operation
 // (sync_warp, a barrier, a shuffle).
 //
 // The SimWarp itself is the running part. The other parts are in the list

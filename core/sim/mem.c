@@ -436,7 +436,7 @@ void simmem_store(SimWarp *w, const SimIns *i, const SimMem *m,
   if (whole) pthread_mutex_unlock(w->cluster->host.lock);
 }
 
-// ---- agents ----
+// ---- asynchronous operations ----
 
 void simmem_bulk_read(SimWarp *w, const SimIns *i, const SimMem *m, int lane,
                       int64_t at, int n) {

@@ -459,8 +459,8 @@ static void give_up(Worker *w) {
   }
 }
 
-// Runs communicating clusters in turns. At first only a few clusters run. When
-// all of them wait, more clusters start, up to the number that fits on the
+// Runs communicating clusters alternately. At first only a few clusters run.
+// When all of them wait, more clusters start, up to the number that fits on the
 // GPU's SMs. If many clusters wait, a change of memory resumes them one at a
 // time, so that the time of a grid barrier is linear in the number of blocks.
 static void take_turns(Worker *w) {

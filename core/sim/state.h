@@ -69,7 +69,7 @@ struct SimWarp {
   uint32_t pc, active, valid;
   uint32_t gone;           // lanes that exited the kernel early
   // State of divergence.c for a diverged warp. The lanes of such a warp are
-  // split into parts, which run in turns. `here` is the mask of the lanes of
+  // split into parts, which run alternately. `here` is the mask of the lanes of
   // the running part, and `waits` its number of failed polls. `tries` is the
   // number of switches between parts since memory change number `stamp`. `part`
   // is the list of the parts that do not run; NULL: there are none.
@@ -122,10 +122,11 @@ struct SimWarp {
   // lanes: for each result that may overflow, the lanes in which its last value
   // overflowed. some: whether any result overflowed.
   struct { uint32_t *lanes; bool some; } wraps;
-  // Undefined values (undefined.c). value: for each value, by slot, the lanes
-  // in which it is undefined. some: whether there are undefined values.
-  // quotient.mem: registers that hold the result of a division by zero.
-  // quotient.src: line of that division.
+  // Undefined values (undefined.c).
+  // - value: for each value, by slot, the lanes in which it is undefined.
+  // - some: whether there are undefined values.
+  // - quotient.mem: registers that hold the result of a division by zero.
+  // - quotient.src: line of that division.
   struct {
     SimTaint *value;
     bool some;
@@ -194,10 +195,11 @@ struct SimCluster {
     int polls;
     bool look;
   } calm;
-  // State of a cluster that waits for other clusters. since: value of
-  // prog->common->changes when it began to wait. next: the cluster that began
-  // to wait after this one. hopeless: whether all clusters are stuck. unborn:
-  // number of blocks that can never start.
+  // State of a cluster that waits for other clusters.
+  // - since: value of prog->common->changes when it began to wait.
+  // - next: the cluster that began to wait after this one.
+  // - hopeless: whether all clusters are stuck.
+  // - unborn: number of blocks that can never start.
   struct {
     uint64_t since;
     SimCluster *next;
@@ -251,13 +253,15 @@ struct SimCluster {
   // SIM_ROOMS buffers of SIM_ROOM bytes, 64-byte aligned. `kept` describes the
   // operands A and B that are kept for later MMAs.
   struct { char *rooms, *tile; SimPrepared kept[2]; } mma;
-  // Data of the run. lock: pthread_mutex_t that atomics on global memory lock.
-  // quit: flag that other threads set to end the run. tick: function that is
-  // called from time to time; NULL: none. strict: notes are faults. budget:
-  // instructions after which a warp is reported as endless. patience: the same
-  // for a cluster, since memory last changed. cancel: takes the next cluster of
-  // the grid that has not started, and sets *index to its index. It may refuse
-  // at any time by returning false.
+  // Data of the run.
+  // - lock: pthread_mutex_t that atomics on global memory lock.
+  // - quit: flag that other threads set to end the run.
+  // - tick: function that is called from time to time; NULL: none.
+  // - strict: notes are faults.
+  // - budget: instructions after which a warp is reported as endless.
+  // - patience: the same for a cluster, since memory last changed.
+  // - cancel: takes the next cluster of the grid that has not started, and sets
+  //   *index to its index. It may refuse at any time by returning false.
   struct {
     void *lock;
     const bool *quit;

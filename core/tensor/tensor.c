@@ -474,9 +474,9 @@ static Tensor pick(Ctx *cx, Tensor t, const Layout *l, int n, TupB *coord) {
   return sliced(cx, t, layout_outer(all, t.l), tupb_done(cx, coord));
 }
 
-// Writes to l the modes that coord indexes, and to b the coordinates. coord is
-// a tuple of at most n modes, or one linear coordinate for all n modes, which
-// are then combined into one mode.
+// Stores the modes that coord indexes in l, and their coordinates in b. coord
+// has at most n coordinates, or it is one linear coordinate for all n modes. In
+// the second case, l has these modes as one mode.
 static int put_modes(Ctx *cx, Layout *l, TupB *b, const Layout *from, int n,
                      Tup coord, Tup proj) {
   bool leaf = tup_is_leaf(coord);

@@ -283,8 +283,8 @@ void tensor_copy(Ctx *cx, Tensor src, Tensor dst, const Tensor *pred,
   int64_t m = tensor_count(cx, &dst, "copy");
   int64_t p = pred ? tensor_count(cx, pred, "copy") : n;
   if (n != m || n != p)
-    ctx_fail(cx, ERR_SHAPE, "copy: %" PRId64 " elements to %" PRId64 "\n"
-             "  source %s\n  destination %s%s%s", n, m,
+    ctx_fail(cx, ERR_SHAPE, "copy: the source has %" PRId64 " elements, the "
+             "destination %" PRId64 "\n  source %s\n  destination %s%s%s", n, m,
              tensor_show(cx, &src), tensor_show(cx, &dst),
              pred ? "\n  predicate " : "", pred ? tensor_show(cx, pred) : "");
   if (n == 0) return;

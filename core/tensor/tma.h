@@ -8,10 +8,11 @@
 #include "tensor/tensor.h"
 
 // What an atom copies. TMA_BOXES copies boxes, through a tensor map. The other
-// atoms copy contiguous bytes without a map. TMA_G2S: from global to shared
-// memory. TMA_S2G: from shared to global memory. TMA_S2S: from shared memory to
-// another CTA's shared memory. TMA_R2S: from registers to another CTA's shared
-// memory (st.async).
+// atoms copy contiguous bytes without a map.
+// - TMA_G2S: from global to shared memory.
+// - TMA_S2G: from shared to global memory.
+// - TMA_S2S: from shared memory to another CTA's shared memory.
+// - TMA_R2S: from registers to another CTA's shared memory (st.async).
 typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 
 typedef struct TmaAtom {

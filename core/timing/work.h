@@ -19,9 +19,11 @@ typedef enum SimWorkKind {
   K_SHARED, K_SEND, K_ATOMIC, K_PEER, K_LDMATRIX, K_LOAD, K_STORE,
   K_CPASYNC, K_CPCOMMIT, K_CPWAIT, K_CPARRIVE,
   K_MMA, K_WGMMA, K_WGCOMMIT, K_WGWAIT,
-  // tcgen05. K_TCMMA: an MMA or a copy from shared memory. K_TCCOMMIT: its
-  // commit. K_TCMOVE: a copy between tensor memory and registers. K_TCWAIT: a
-  // wait for such copies.
+  // tcgen05.
+  // - K_TCMMA: an MMA or a copy from shared memory.
+  // - K_TCCOMMIT: its commit.
+  // - K_TCMOVE: a copy between tensor memory and registers.
+  // - K_TCWAIT: a wait for such copies.
   K_TCMMA, K_TCCOMMIT, K_TCMOVE, K_TCWAIT,
   K_BULKLOAD, K_BULKSTORE, K_BULKCOMMIT, K_BULKWAIT
 } SimWorkKind;

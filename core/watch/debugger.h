@@ -28,10 +28,12 @@ typedef struct SimElement {
   int warp, lane;          // the thread that owns the registers
 } SimElement;
 
-// The reason why a run stops. STEP: the next instruction has step number
-// `until`. POINT: the run reached a breakpoint. CHANGE: a watched element
-// changed, or a store wrote an equal value to it. FAULT: a new fault was found.
-// END: a fault was found at the end of a cluster.
+// The reason why a run stops.
+// - STEP: the next instruction has step number `until`.
+// - POINT: the run reached a breakpoint.
+// - CHANGE: a watched element changed, or a store wrote an equal value to it.
+// - FAULT: a new fault was found.
+// - END: a fault was found at the end of a cluster.
 typedef enum SimWhy {
   WHY_STEP, WHY_POINT, WHY_CHANGE, WHY_FAULT, WHY_END
 } SimWhy;

@@ -492,8 +492,8 @@ void hb_cluster_write(SimWarp *w, const SimIns *i, int l, int64_t g,
 }
 
 // Executes a proxy fence: it orders accesses by threads and accesses through
-// the async proxy. The fence covers the accesses of the active lanes, and the
-// accesses that happen before these lanes.
+// the async proxy. The fence covers the accesses by the active lanes, and all
+// accesses that happen before the fence in these lanes.
 static void fence_proxy(SimWarp *w, FenceKind kind) {
   HbWarp *h = hb_of(w);
   int n = actors_clocked(&w->cluster->prog->actors);

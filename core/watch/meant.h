@@ -20,9 +20,10 @@
 //   the value that is compared with limit[k] (SimLimit).
 // - end[k]: the constant at which loop[k], a loop around the accesses, ends.
 //   moved[k]: mask of the modes along which an address may depend on loop[k].
-// Kinds of values that conditions compare. FAR: a value that depends on the
-// block. THREAD: a value that depends only on the thread's index. NEAR: any
-// other value.
+// Kinds of values that conditions compare.
+// - FAR: a value that depends on the block.
+// - THREAD: a value that depends only on the thread's index.
+// - NEAR: any other value.
 typedef enum SimLimit { LIMIT_NEAR, LIMIT_FAR, LIMIT_THREAD } SimLimit;
 enum { MEANT_ENDS = 8 };  // maximum number of loop bounds that are recorded
 typedef struct SimMeant {

@@ -797,8 +797,9 @@ static bool is_far(const Access *x, int l) {
   return x->m->rank && x->home[l] != x->w->home;
 }
 
-// Returns the actor (vector-clock entry) that stands for a warp's cp.asyncs in
-// flight. No access can be ordered after reads by this actor.
+// Returns the actor (vector-clock entry) of a warp's cp.async operations in
+// flight. No thread acquires this actor's epochs, so any write to the source of
+// such an operation is a race.
 static int flyer(const SimWarp *w) {
   return actors_first(&w->cluster->prog->actors, ACTOR_CPASYNC) + w->id;
 }

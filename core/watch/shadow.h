@@ -62,9 +62,11 @@ typedef struct SimGran {
 // whether the granule was ever read, and whether it was read since its last
 // write
 enum { READ_EVER = 1, READ_SINCE = 2 };
-// Kinds of recorded accesses. STRONG: a read with a memory order. NARROW: a
-// read with a memory order and CTA scope. WEAK: a read without a memory order.
-// WROTE: a write.
+// Kinds of recorded accesses.
+// - STRONG: a read with a memory order.
+// - NARROW: a read with a memory order and CTA scope.
+// - WEAK: a read without a memory order.
+// - WROTE: a write.
 enum { READ_STRONG, READ_NARROW, READ_WEAK, READ_WROTE };
 // The reads of a granule by one warp since the last write. `kind` is the
 // weakest kind of these reads.

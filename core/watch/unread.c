@@ -41,10 +41,13 @@ typedef struct Threads { uint32_t lanes[MAX_WARPS]; } Threads;
 // The launch's accesses to shared memory. A unit has as many bytes as the
 // narrowest access.
 typedef struct SimShared {
-  // Sets of units. stored: units that were stored. used: units that were read.
-  // lost: units that held a value other than 0 and were never read. stale:
-  // units that were read, but not since the last store of a value other than 0.
-  // fresh: units that were read since the last store.
+  // Sets of units.
+  // - stored: units that were stored.
+  // - used: units that were read.
+  // - lost: units that held a value other than 0 and were never read.
+  // - stale: units that were read, but not since the last store of a value
+  //   other than 0.
+  // - fresh: units that were read since the last store.
   uint64_t *stored, *used, *lost, *stale, *fresh;
   SimUnit *unit;
   bool begun;                // whether a block has set `unit`
@@ -176,9 +179,10 @@ static bool overlaps(const Fn *fn, const Mem *m) {
   return false;
 }
 
-// The threads that access a tensor. lost: threads that stored units that are
-// never read. kept: threads that stored units that are read. read: threads that
-// read units.
+// The threads that access a tensor.
+// - lost: threads that stored units that are never read.
+// - kept: threads that stored units that are read.
+// - read: threads that read units.
 typedef struct Sides {
   Threads lost, kept, read;
   // lowest (from) and highest (to) thread that stored unread units ([0]), and

@@ -375,7 +375,7 @@ static void atomic(Access *x, uint32_t mask, uint32_t stored) {
   if (x->i->sem >= SEM_RELEASE) x->w->clk++;
 }
 
-// ---- agents ----
+// ---- asynchronous operations ----
 
 static void agent_reads(Access *x, int l, uint32_t addr, int actor,
                         uint32_t epoch) {

@@ -1,12 +1,14 @@
 --- Products with keys and values of e4m3, for kernels/attention_decode.
 -- Registers hold the elements as f16: one instruction converts two.
 --
--- Shared memory and ldmatrix treat two adjacent e4m3 elements as one of 16
--- bits. Therefore a lane receives four neighbouring elements of a key, but a
--- fragment of f16 consists of two pairs that are 8 elements apart. Q's columns
--- are stored in the order of the keys' columns (see put_row). From the values,
--- a lane receives two columns of D for each key, which belong to two fragments.
--- This changes the order of O's columns (see column).
+-- ldmatrix loads two adjacent e4m3 elements as one 16-bit element. This changes
+-- the order of columns:
+-- - A lane receives four adjacent elements of a row of K, but an f16 fragment
+--   holds two pairs that are 8 elements apart. Therefore Q's columns are stored
+--   in the order of K's columns (see put_row).
+-- - For each row of V, a lane receives two adjacent columns. They belong to two
+--   fragments, so the accumulators have O's columns in another order (see
+--   column).
 local cute = require "cute"
 local flash = require "kernels.flash"
 
@@ -19,7 +21,7 @@ function narrow.pairs_of(t) return cute.recast_tensor(t, cute.f16) end
 
 --- Stores x, the elements 8 n to 8 n + 7 of a row of Q. Stores them in the
 -- order in which ldmatrix distributes the elements of a key to lanes (see the
--- head of this file).
+-- top of this file).
 function narrow.put_row(row, n, x)
   local four = cute.make_rmem_tensor({4}, x.element_type)
   for i = 0, 1 do

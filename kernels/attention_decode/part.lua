@@ -17,11 +17,13 @@ local _ = cute._
 
 local part = {}
 
---- Returns the extents that all kernels derive from their operands. B: the
--- number of sequences. S: the number of rows of Q of a sequence. T: the largest
--- number of keys of a sequence. G: the number of heads of K. R: the number of
--- rows of all heads of Q that share a head of K. count: the number of tiles
--- into which the R rows are divided.
+--- Returns the extents that all kernels derive from their operands.
+-- - B: the number of sequences.
+-- - S: the number of rows of Q of a sequence.
+-- - T: the largest number of keys of a sequence.
+-- - G: the number of heads of K.
+-- - R: the number of rows of all heads of Q that share a head of K.
+-- - count: the number of tiles into which the R rows are divided.
 function part.extents(o, mQ, mK, pages)
   local B, S, G = cute.size(mQ, 0), cute.size(mQ, 1), cute.size(mK, 2)
   local R = S * o.group

@@ -8,7 +8,7 @@
 -- the earlier scores. Only if a power is too large, the warpgroup computes the
 -- scores again and searches for the largest one. Powers stay in registers,
 -- because accumulators are distributed over the threads like a left operand.
--- Warpgroups issue products in turn, so that one warpgroup computes powers
+-- Warpgroups issue products alternately, so that one warpgroup computes powers
 -- while another one multiplies.
 local cute = require "cute"
 local eight = require "kernels.attention_sm90.eight"

@@ -37,9 +37,10 @@ function scale_factors.columns(tile, vs)
   return scale_factors.bytes(tile, vs) // (ROWS * BLOCKS) * BLOCKS
 end
 
--- Makes a table that describes the scale factors of one operand. smem: their
--- layout in shared memory, (SF,M,K,PIPE). tmem: their layout in tensor memory.
--- columns: the number of columns of tensor memory for all stages.
+-- Makes a table that describes the scale factors of one operand.
+-- - smem: their layout in shared memory, (SF,M,K,PIPE).
+-- - tmem: their layout in tensor memory.
+-- - columns: the number of columns of tensor memory for all stages.
 local function operand(mma, tile, stages, sf, smem_of, tmem_of)
   local vs = mma.sf_vec_size
   local layout = smem_of(mma, tile, vs, stages)

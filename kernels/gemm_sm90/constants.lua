@@ -35,7 +35,8 @@ return {
   near = 20,
   apart = 1.02,         -- factor on the time of clusters above `near` waves
   second = 1.01,        -- factor on the time if B, loaded after A, is larger
-  -- The cycles to combine parts of K, not counting the transfer of their bytes.
+  -- The cycles in which the blocks of a cluster reduce their partial sums of K,
+  -- not counting the transfer of the bytes.
   exchange = 1093,
   dsmem = 11.3,         -- bytes per cycle that a block sends to others
   leave = 8467,         -- cycles to store partial sums for another block

@@ -157,9 +157,11 @@ end
 
 -- Returns a table that describes a product of (m,k) and (n,k) with the given
 -- options:
--- `waves` of its tiles, of which `slots` run at once;
--- the number of `steps` along K, each of `pieces` of 128 bytes of a row;
--- the slowdown `cut` of rows;
+-- `slots`: the number of clusters that run at once;
+-- `waves`: the number of waves that the tiles form;
+-- `steps`: the number of steps along K, in each of which a row has `pieces`
+--   pieces of 128 bytes;
+-- `cut_a`, `cut_b`: the slowdowns of loads of A and B (model.cut);
 -- `busy`: the fraction of a whole number of waves that has blocks;
 -- `single`: whether there is a single wave, in which blocks request operands in
 --   the order of their tiles;

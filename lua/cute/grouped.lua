@@ -20,8 +20,8 @@
 -- contiguous_group_search handles groups that are consecutive along one mode.
 -- An array of offsets, `cumsum`, holds where each group begins. The host does
 -- not know these offsets, so it does not know the number of tiles. Use this
--- search with StaticPersistentRuntimeTileScheduler, whose positions have no
--- end.
+-- search with StaticPersistentRuntimeTileScheduler, which has no last position;
+-- the search reports the end.
 --
 -- A search continues where the previous search ended, so request positions in
 -- rising order. Each thread does the whole search.

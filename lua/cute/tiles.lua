@@ -562,8 +562,8 @@ end
 -- piece: see tiles.smem_layout;
 -- lead: the contiguous mode in shared memory, 0 (M or N) or 1 (K); if absent,
 --   t's layout and type determine it;
--- slots: the number of blocks of K that have their own fragments, used in turn
---   (if absent, all blocks of a tile);
+-- slots: the number of blocks of K whose fragments are in registers at once, as
+--   a ring (if absent, all blocks of a tile);
 -- plain: data contiguous in M is at most padded, not swizzled, for fetches of
 --   whole runs at known offsets;
 -- halves: transposed data is loaded in vectors through registers, by take and
@@ -809,13 +809,12 @@ function tiles.result(t, mma, tile, at, thread)
   return C
 end
 
---- Returns the scaled accumulators of tiles.result in C's type: (MMA,M,N), in
--- the order of `like`. If like is absent, the order is that of C's part.
+--- Scales the accumulators of C, an object of tiles.result. Returns them as
+-- (MMA,M,N) in C's type, in the order of `like` (C's part if absent).
 function tiles.scaled(C, alpha, beta, like)
   if not C.acc then
-    core.fail("bad-argument", "scaled: the result of tiles.result is needed, "
-      .. "not "
-      .. core.show(C))
+    core.fail("bad-argument", "scaled: C must be an object that tiles.result "
+      .. "returned, not " .. core.show(C))
   end
   local dtype = C.tensor.element_type
   local out = cute.make_fragment_like(like or C.like, dtype)
@@ -850,7 +849,7 @@ function tiles.applied(C, f, like)
   return out
 end
 
---- Writes the result of tiles.scaled to the elements of C.
+--- Stores the accumulators that tiles.scaled returns in the elements of C.
 ---@param C table from tiles.result
 ---@param alpha? any
 ---@param beta? any

@@ -97,8 +97,8 @@ end
 
 ---------------------------------------------------------------------------
 
--- Returns contestants that use the sets of operands in turn. Each has its own
--- D; `last` is the set that its last launch used.
+-- Returns contestants whose successive launches use the sets of operands
+-- cyclically. Each has its own D; `last` is the set that its last launch used.
 local function contestants(s, sets)
   local D, list, last = {}, {}, {}
   local function result(name)

@@ -31,8 +31,9 @@ local LAYERS = {
   {28672, 8192, "gate up"}, {8192, 28672, "down"},
 }
 
--- Weights of fewer than IN_L2 bytes fit in L2. Several copies of the weights
--- that have FAR bytes together do not.
+-- Weights of fewer than IN_L2 bytes fit in L2. FAR is a number of bytes that
+-- exceeds L2: with copies of the weights of this total size, each launch reads
+-- its weights from memory.
 local IN_L2, FAR = 40e6, 170e6
 local LAUNCHES = 16             -- minimum number of launches in a CUDA graph
 
@@ -101,7 +102,7 @@ local KINDS = {
 -- Contestants
 ---------------------------------------------------------------------------
 
--- Returns one graph of `count` calls, which launches these functions in turn.
+-- Returns one graph of `count` calls, which calls these functions cyclically.
 local function graph(launches, count)
   return cute.graph(function()
     for i = 1, count do launches[(i - 1) % #launches + 1]() end

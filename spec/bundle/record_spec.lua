@@ -207,7 +207,7 @@ local WRONG = {
     end, {x, y})]], "f: the launches depend on elements of tensors"},
   {"a name of the bundle", [[
     cute.bundle.add("load", twice, {x, y, 64, grid = 1, block = 64})]],
-   "load: every bundle defines a function with this name"},
+   "load: this name is reserved, because every bundle defines"},
   {"symbols without a grid", [[
     local s = cute.symbolic {dtype = cute.f32, shape = {"n"}}
     cute.bundle.add("f", twice, {s, s, 64, block = 64})]],

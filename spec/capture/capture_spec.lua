@@ -455,7 +455,7 @@ describe("a folder of libcutecapture", function()
     refuses "is cut short: m0.npy has no bytes, not 1152"
     support.write(to .. "/m0.npy", npy)
     os.remove(to .. "/module.ptx")
-    refuses "has no module.ptx: record the launch with a program that keeps .*"
+    refuses "has no module.ptx, the PTX of the recorded program: record .*"
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -39,7 +39,7 @@ local ANY = names [[4 store 1 add 1 max 1 exch 1 load 1 cas 4 wait 1 take
 local LOOPS = {wait = true, take = true, lock = true, both = true, test = true,
                mwait = true}
 
--- Returns the kth operation of warp w.
+-- Returns a random operation as the kth of warp w.
 local function operation(random, p, w, k)
   local name = ANY[random(#ANY)]
   if LOOPS[name] then
@@ -85,7 +85,7 @@ local function gate(random, w)
 end
 
 -- Returns a warp's operations in a program without faults: a lock protects all
--- accesses, or the warps access the data in turn.
+-- accesses, or the warps access the data one after the other.
 local function right(random, kind, w)
   local function word(name, v, how)
     return {name = name, at = 1, v = v, how = how, strong = true}

@@ -10,10 +10,10 @@ local cpasync, warpgroup = cute.nvgpu.cpasync, cute.nvgpu.warpgroup
 
 local function value(m, n, l) return (m * 7 + n * 13 + l * 31) % 251 end
 
--- Stores the tiles of an M x N x L tensor. Two blocks take the tiles in turn.
--- The MMA has c.n columns and c.groups warpgroups. The ring has c.stages stages
--- of c.epi columns each. The block has c.side additional threads, which do
--- nothing. Returns the program.
+-- Stores the tiles of an M x N x L tensor. The tiles are assigned to two blocks
+-- alternately. The MMA has c.n columns and c.groups warpgroups. The ring has
+-- c.stages stages of c.epi columns each. The block has c.side additional
+-- threads, which do nothing. Returns the program.
 local function leave(c, device)
   local M, N, L = c.shape[1], c.shape[2], c.shape[3]
   local BM, BN, EM, EN = c.tile[1], c.tile[2], 64 * c.groups, c.epi

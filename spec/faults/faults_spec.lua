@@ -1,5 +1,6 @@
--- Runs each script of spec/faults/KIND/. It must give the report that its head
--- expects; the repaired script must give no report.
+-- Runs each script of spec/faults/KIND/. The script must give the report that
+-- its first comment expects. With its repair (the line `mend`), it must give no
+-- report.
 local faults = require "spec.faults"
 
 -- Defines a test that is pending if the machine lacks a requirement of the

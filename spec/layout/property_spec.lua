@@ -328,8 +328,8 @@ describe("random layouts", function()
   it("keep their elements when tiles do not divide their extents", function()
     local rounded = 0
     repeated(2000, 900, function(r)
-      -- Some strides leave gaps, so that elements that are added when an extent
-      -- is rounded up do not coincide with elements of the layout.
+      -- Rounding up an extent adds elements. Some strides leave gaps, so that
+      -- these elements do not coincide with others of the layout.
       local shape, stride, next_ = {}, {}, 1
       for i = 1, 1 + r:below(3) do
         shape[i], stride[i] = r:pick {2, 3, 4, 5, 6, 8, 9, 10}, next_

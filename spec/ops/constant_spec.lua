@@ -29,7 +29,8 @@ local function with(o, more)
 end
 
 -- Returns a list of cases. Each case has A, B, the options, the name of the
--- kernel that ops.gemm chooses, and whether that kernel reads B ahead.
+-- kernel that ops.gemm chooses, and whether that kernel loads B before it waits
+-- for the preceding launch.
 local function cases()
   local function of(m, n, k, dtype)
     return numbers(m, k, dtype or "bf16", 1), numbers(n, k, dtype or "bf16", 2)
@@ -60,7 +61,7 @@ local function cases()
   add("gemm_sm90", true, A, B)
   A, B = of(40, 64, 136)                      -- K has fewer tiles than stages
   add("gemm_sm90", true, A, B)
-  A, B = of(8, 64, 65)                        -- gemm_sm80 reads nothing ahead
+  A, B = of(8, 64, 65)                        -- gemm_sm80 waits first
   add("gemm_sm80", false, A, B)
   local W = cute.ops.int4(function(i, j) return (i * 7 + j) % 16 end, 32, 256)
   add("gemm_int4", false, numbers(2, 256, "bf16", 1), W,

@@ -327,7 +327,8 @@ describe("lists of products", function()
       {{full(5, 8), full(5, 8)}, {full(5, 8), full(4, 9)}}, {device = "sim"})
     raises("N is 4 in one and 5 in the other", grouped_gemm,
       {{full(5, 8), full(4, 8), full(5, 5)}}, {device = "sim"})
-    raises("the epilogue must return one result, a problem's D", grouped_gemm,
+    raises("the epilogue must return exactly one result: D of the current "
+      .. "problem", grouped_gemm,
       {{full(5, 8), full(5, 8)}}, {device = "sim", epilogue = function(acc)
         return acc, acc
       end})

@@ -103,8 +103,8 @@ describe("reference of rows", function()
     is({3}, reference.reduce(matrix {0 / 0, 3}, "max"))
     raises("no operation 'summ' (did you mean sum?)", reference.reduce, X,
       "summ")
-    raises("by = {3}: X has no mode 3; it has 3", reference.reduce, X, "sum",
-      {by = {3}})
+    raises("by = {3}: X has no mode 3; it has modes 0 to 2", reference.reduce,
+      X, "sum", {by = {3}})
   end)
 
   it("applies functions to elements", function()

@@ -322,8 +322,8 @@ describe("metadata of Triton", function()
     assert.not_matches("REJECTED", out)
     local _, err
     _, err, code = run("run", (BOX:gsub("MORE", ', "box": [8, 4]')))
-    assert.matches("argument 1: the metadata of Triton has the map's box and "
-      .. "swizzle: remove 'box'", err)
+    assert.matches("argument 1: Triton's metadata has the box and the swizzle "
+      .. "of the tensor map: remove 'box'", err)
     assert.equal(1, code)
   end)
 

@@ -561,7 +561,7 @@ describe("copies of traced tensors", function()
 
   it("reject arguments that do not fit", function()
     local t = cute.zeros({16, 64}, cute.bf16)
-    raises("8 elements to 4", ir, function(m)
+    raises("the source has 8 elements, the destination 4", ir, function(m)
       cute.autovec_copy(cute.local_tile(m, {1, 8}, {0, 0}),
         cute.make_rmem_tensor({4}, cute.bf16))
     end, t)

@@ -473,7 +473,7 @@ describe("a TMA copy", function()
       {0, 0})
     refuses("make_im2col_tma_atom: tiles of 48 channels do not divide the "
       .. "image's 64 channels [shape-mismatch]", {8, 48}, nil, {0, 0}, {0, 0})
-    refuses("the pixels of a tile must be consecutive in shared memory",
+    refuses("shared memory must hold a tile's pixels one after the other",
       {8, 32}, cute.make_layout {8, 32}, {0, 0}, {0, 0})
     refuses("spatial mode 1: the corners give a filter of 1 and 0 output "
       .. "pixels; both must be positive [shape-mismatch]", {8, 32}, nil,

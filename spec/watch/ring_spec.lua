@@ -48,7 +48,7 @@ return function(seed)
 end
 ]]
 
--- A block copies tiles by cp.async to two stages in turn, and reads them.
+-- A block copies tiles by cp.async to two stages alternately, and reads them.
 blamed.KERNELS.pairs = [[
 local TILES = 7
 local X = cute.zeros({128 * TILES}, cute.f32)

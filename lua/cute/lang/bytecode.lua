@@ -208,11 +208,12 @@ end
 local answers, MOST = {n = 0}, 500
 
 --- Returns how a function and its inner functions use each upvalue, numbered
--- from 1. whole: whether the upvalue's value is used other than by indexing it.
--- set: whether the upvalue is assigned. balance: how many more instructions
--- read it than assign it. keys: the constants that index it, {[constant] = true
--- if only read, false if assigned}. Unused upvalues are absent. Returns nil if
--- the code cannot be read.
+-- from 1. Unused upvalues are absent. Returns nil if the code cannot be read.
+-- - whole: whether the upvalue's value is used other than by indexing it.
+-- - set: whether the upvalue is assigned.
+-- - balance: how many more instructions read it than assign it.
+-- - keys: the constants that index it, {[constant] = true if only read, false
+--   if assigned}.
 ---@return table<integer, table>?
 function bytecode.upvalues(f)
   local ok, dump = pcall(string.dump, f, true)

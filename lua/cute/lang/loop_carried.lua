@@ -173,7 +173,7 @@ local function carry_part(slot, what, carry, i, a, b)
 end
 
 -- Returns the carry of a local that changes from `init` to `now`: a record of
--- the parts of its value that change (see the head of this file).
+-- the parts of its value that change (see the top of this file).
 local function new_carry(slot, what, init, now)
   local sig, a = parts(init)
   local sig2, b = parts(now)

@@ -495,8 +495,9 @@ end
 --- Traces func as kernel `name` with these arguments. If an error occurs,
 -- opts.missing(about_nil) returns a sentence about missing arguments, or nil.
 -- If the error is about nil, the sentence may name an argument that is nil.
--- opts.numbers: whether some arguments are numbers. opts.in_table: whether some
--- of these numbers are in tables. opts.held: see dependencies.take.
+-- - opts.numbers: whether some arguments are numbers.
+-- - opts.in_table: whether some of these numbers are in tables.
+-- - opts.held: see dependencies.take.
 ---@return userdata fn, table read the record of cute.lang.dependencies
 function trace.run(name, func, opts, ...)
   local ran, elements = {}, {n = 0}

@@ -17,9 +17,10 @@ local truth = {}
 
 local OP = bytecode.OP
 
--- Three sets of opcodes. SETS: instructions that set register A. NEVER:
--- instructions whose result is never nil or false. MAKES: instructions that may
--- make a traced value.
+-- Three sets of opcodes.
+-- - SETS: instructions that set register A.
+-- - NEVER: instructions whose result is never nil or false.
+-- - MAKES: instructions that may make a traced value.
 local SETS, NEVER, MAKES = {}, {}, {}
 for name in ([[MOVE LOADI LOADF LOADK LOADKX LOADFALSE LFALSESKIP LOADTRUE
   GETUPVAL GETTABUP GETTABLE GETI GETFIELD NEWTABLE UNM BNOT NOT LEN CONCAT

@@ -169,7 +169,7 @@ function undefined.tested(region, v)
 end
 
 --- Returns the value of a loop's slot (a variable or field) at the beginning of
--- a pass with recorded values (see the head of this file). This is the value
+-- a pass with recorded values (see the top of this file). This is the value
 -- that the body left in the slot. If undefined.give will replace the value
 -- before the loop, this is the value before the loop.
 ---@return any

@@ -207,7 +207,7 @@ function calls.launch(step, list, o, check)
   return calls.step(ready, list), reads
 end
 
---- Returns a prepared launch in the form that known:ready (see the head of this
+--- Returns a prepared launch in the form that known:ready (see the top of this
 -- file) accepts, or nil for a launch on the simulator.
 function calls.step(ready, list)
   if ready.device.kind ~= "gpu" then return nil end

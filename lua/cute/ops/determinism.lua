@@ -83,7 +83,7 @@ function determinism.look(p, call)
       fail("like = %q; only \"cublas\" is possible", o.like)
     end
     p.promise, p.like = "like cuBLAS", true
-    -- The elements of an empty D depend on no accumulation order.
+    -- An empty D needs no accumulation order.
     if cute.product(p.shape) == 0 then return end
     p.order, p.splits = cublas.order(p, call)
   end

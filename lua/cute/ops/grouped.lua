@@ -329,8 +329,8 @@ local function one_by_one(problems, o, out)
     opts.out, opts.expected_m = x[3], nil
     local D, more = gemm.gemm(x[1], x[2], nil, opts)
     if more then
-      fail("with a list of problems, the epilogue must return one result, a "
-        .. "problem's D")
+      fail("for a list of problems, the epilogue must return exactly one "
+        .. "result: D of the current problem")
     end
     out[#out + 1] = D
   end

@@ -111,8 +111,9 @@ local function cut(loops, list, m, n, rank, fail)
   end
 end
 
---- Returns the loops over a shape. The loops of the last mode come first
--- (row-major order).
+--- Returns the loops over a shape as a list, the innermost loop first. The
+-- innermost loops belong to the last mode (row-major order). A mode has several
+-- loops if an operand nests it (see cut).
 ---@param list table[] {name =, l = layout}, which broadcast to the shape
 ---@param shape integer[]
 ---@param fail fun(text: string, ...)

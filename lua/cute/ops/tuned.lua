@@ -42,7 +42,7 @@ function tuned.class(p, name)
     p.fused and (" %s:%s"):format(name or "epilogue", p.fingerprint) or "")
 end
 
---- Returns the name of a class (see the head of this file) with "epilogue" in
+--- Returns the name of a class (see the top of this file) with "epilogue" in
 -- place of the epilogue's name.
 ---@param class string
 ---@return string

@@ -655,7 +655,7 @@ function TmaStore:consumer_wait() end  -- luacheck: ignore self
 function TmaStore:consumer_release() end  -- luacheck: ignore self
 
 ---------------------------------------------------------------------------
--- PipelineOrder: groups execute in turn
+-- PipelineOrder: groups execute one after the other
 ---------------------------------------------------------------------------
 
 local Order = {}

@@ -373,9 +373,9 @@ end
 local Fence = {}
 Fence.__index = Fence
 
---- Makes an object that counts the groups of TMA stores of one thread, which
--- stores num_stages buffers in turn. The stores between two calls of `arrive`
--- form one group and read one buffer.
+--- Makes an object that counts the groups of TMA stores of one thread. The
+-- thread stores from a ring of num_stages buffers. The stores between two calls
+-- of `arrive` form one group and read one buffer.
 ---@param num_stages integer
 function sync.TmaStoreFence(num_stages)
   if num_stages < 1 then

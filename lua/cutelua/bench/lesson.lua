@@ -583,7 +583,7 @@ local function rivals(rung, p, with_lt)
 end
 
 --- Benchmarks rungs (versions of the kernel) on the same problem on a GPU.
--- Verifies each rung, then times all rungs and cuBLAS in turn, unless
+-- Verifies each rung, then times all rungs and cuBLAS alternately, unless
 -- opt.rounds is 0.
 ---@param job {opt: table, data: function} opt.rounds: rounds of measurement
 ---@param with_lt? boolean times cublasLt, too; without it, cublasLt is timed

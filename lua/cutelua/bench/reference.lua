@@ -374,8 +374,8 @@ local function modes_of(rank, o)
   if not list then sign.unknown("way 'by'", by, named, "reduce") end
   for _, i in ipairs(list) do
     if math.type(i) ~= "integer" or i < 0 or i >= rank then
-      fail("reduce: by = %s: X has no mode %s; it has %d", core.show(by),
-        core.show(i), rank)
+      fail("reduce: by = %s: X has no mode %s; it has modes 0 to %d",
+        core.show(by), core.show(i), rank - 1)
     end
     gone[i + 1] = true
   end

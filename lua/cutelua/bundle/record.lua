@@ -244,8 +244,8 @@ end
 function Session:keep(name, v, free)
   if OWN[name] or name:find "_v$" or name:find "_workspace$" then
     if not free then
-      fail(name, "every bundle defines a function with this name: choose "
-        .. "another name")
+      fail(name, "this name is reserved, because every bundle defines such a "
+        .. "function: choose another name")
     end
     name = name .. "_kernel"
   end

@@ -7,13 +7,17 @@
 local operands = {}
 
 -- Priorities of candidates, in the order in which they are tried:
---   SAID    a value that the fault names
---   PLAIN   a usual value
---   SAME    an operand of another instruction
---   PLACE   another mbarrier or block
---   RING    a computed index in a ring or cluster
---   DATA    data in another stage
---   NUMBER  a changed constant
+--   SAID    the value with which the counts that the fault reports would agree
+--   PLAIN   a common value: the other parity, a number of warps or of threads
+--           as an arrival count, the bytes that copies deliver to the mbarrier
+--   SAME    the operand of another instruction with the same role
+--   PLACE   an mbarrier of another stage or another ring, or another block of
+--           the cluster
+--   RING    an mbarrier or block whose index does not depend on the operand,
+--           such as warp_idx() % stages, or a constant index
+--   DATA    the data of another pipeline stage
+--   NUMBER  a constant in the computation of the operand, changed by 1, for
+--           example; or another stage for a plain load or store
 local SAID, PLAIN, SAME, PLACE, RING, DATA, NUMBER = 1, 2, 3, 4, 5, 6, 7
 
 local function edit(o, from, steps, more)
@@ -91,7 +95,7 @@ local function is_inside(a, b)
   return a ~= b and a.mem == b.mem and a.lo >= b.lo and a.hi <= b.hi
 end
 
---- Returns the rings of mbarriers: arrays whose mbarriers are used in turn,
+--- Returns the rings of mbarriers (arrays whose mbarriers are used cyclically),
 -- each as {mem = ref, name, lo, n}. A ring is found from lines that initialise
 -- several mbarriers with the same arrival count. It is also found from lines
 -- that may wait or arrive at several mbarriers: their index has a known range.
@@ -120,8 +124,7 @@ function operands.rings(here)
   return here.rings
 end
 
--- Returns the smallest ring, an array of mbarriers used in turn, that contains
--- the mbarriers of an operand.
+-- Returns the smallest ring that contains the mbarriers of an operand.
 local function ring_of(here, o)
   local best
   local lo, hi = o.value or o.lo or 0, o.value or o.hi or math.huge

@@ -1,6 +1,6 @@
 --- Times a launch without the synchronisation operations that are not needed.
--- The times come from the GPU, which runs all variants in turn, or else from
--- the model of cutelua.profile.estimate.
+-- The times come from the GPU, which runs all variants alternately, or else
+-- from the model of cutelua.profile.estimate.
 local compare = require "cutelua.check.compare"
 local core = require "cute.core"
 local measure = require "cutelua.bench.measure"

@@ -259,8 +259,9 @@ local REWRITTEN = {
     "barrier%s*%([^,{}]+,%s*()[^,{}]+()%s*%)"}},
 }
 
--- Returns the change that sets the number of agents that arrive at a pipeline's
--- ring of mbarriers to n. Returns nil if the line does not create a pipeline.
+-- Returns the change that sets the size of the CooperativeGroup that arrives at
+-- a pipeline's ring of mbarriers to n. Returns nil if the line does not create
+-- a pipeline.
 local function resized_group(place, n)
   local side = place.ring and place.ring:match "_?(%l+)$"
   local name = side == "full" and "producer_group"

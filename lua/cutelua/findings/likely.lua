@@ -14,10 +14,10 @@ local likely = {}
 
 -- The largest number of edits of one finding that are reported without a trial.
 likely.MOST = 3
--- LINES: the longest chunk that is searched, in lines. COLUMNS: the longest
--- line that is searched. OPERATIONS: if more operations are missing in
--- pipelines, none is inserted. NAMES: the longest chunk, in lines, whose names
--- are compared.
+-- - LINES: the longest chunk that is searched, in lines.
+-- - COLUMNS: the longest line that is searched.
+-- - OPERATIONS: if more operations are missing in pipelines, none is inserted.
+-- - NAMES: the longest chunk, in lines, whose names are compared.
 local LINES, COLUMNS, OPERATIONS, NAMES = 5000, 500, 60, 2000
 -- Edits are sorted by their distance from the fault. ELSEWHERE: the distance of
 -- lines in other files. HOST: the distance of lines that launch a kernel, which

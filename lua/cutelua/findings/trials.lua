@@ -134,10 +134,11 @@ function Trials:try(texts, seconds, patience)
   return verdict, tonumber(time)
 end
 
--- SECONDS: processor time for the trials of all edits. ONE: the most processor
--- time for one trial. MOST: the search ends after this many successful edits.
--- MORE: once an edit with a note succeeded, processor time for the search for
--- an edit without a note.
+-- - SECONDS: processor time for the trials of all edits.
+-- - ONE: the most processor time for one trial.
+-- - MOST: the search ends after this many successful edits.
+-- - MORE: once an edit with a note succeeded, processor time for the search for
+--   an edit without a note.
 local SECONDS, ONE, MOST, MORE = 30, 10, 3, 3
 
 -- Returns the texts of an edit's files after its changes, by path. Returns nil

@@ -16,10 +16,10 @@ local uris = require "cutelua.text.uri"
 local session = {}
 
 local NOT_INITIALIZED = -32002
--- MOST_OPEN: largest number of open documents. MOST_ITEMS: largest number of
--- candidates of a completion. MOST_DESCRIBED: largest number of candidates with
--- a description. BEFORE: number of bytes before the cursor that a completion
--- reads.
+-- - MOST_OPEN: largest number of open documents.
+-- - MOST_ITEMS: largest number of candidates of a completion.
+-- - MOST_DESCRIBED: largest number of candidates with a description.
+-- - BEFORE: number of bytes before the cursor that a completion reads.
 local MOST_OPEN, MOST_ITEMS, MOST_DESCRIBED, BEFORE = 1000, 1000, 100, 32768
 
 local Session = {}

@@ -20,10 +20,11 @@ local rpc = {}
 rpc.PARSE, rpc.REQUEST, rpc.METHOD = -32700, -32600, -32601
 rpc.PARAMS, rpc.INTERNAL = -32602, -32603
 
--- LARGEST: the largest message in bytes. HEADER: the largest header of a
--- message. LONGEST: the longest wait for an event in seconds. LAST: after the
--- client has closed standard input, calls in progress may take this many
--- seconds to end.
+-- - LARGEST: the largest message in bytes.
+-- - HEADER: the largest header of a message.
+-- - LONGEST: the longest wait for an event in seconds.
+-- - LAST: after the client has closed standard input, calls in progress may
+--   take this many seconds to end.
 local LARGEST, HEADER, LONGEST, LAST = 16 << 20, 4096, 0.5, 1
 
 --- Options of the command lines of servers.

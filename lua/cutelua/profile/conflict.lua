@@ -5,11 +5,12 @@
 --     for _, c in ipairs(r:conflicts()) do print(c) end
 --
 -- A conflict has file, line, op, tensor, layout, count (accesses of the line),
--- conflicts (passes beyond the minimum), and its worst access: kind, width
--- (bytes per lane), passes, least (the fewest possible passes), block, warp,
--- lanes = {{lane =, at = byte of the tensor, group =, pass =}, ...}. At best,
--- one pass serves all lanes of a group. Lanes with the same `pass` are served
--- together. tostring(c) draws a conflict as text, c:svg() as a picture.
+-- conflicts (passes, or shared-memory wavefronts, beyond the minimum), and its
+-- worst access: kind, width (bytes per lane), passes, least (the fewest
+-- possible passes), block, warp, lanes = {{lane =, at = byte of the tensor,
+-- group =, pass =}, ...}. At best, one pass serves all lanes of a group. Lanes
+-- with the same `pass` are served together. tostring(c) draws a conflict as
+-- text, c:svg() as a picture.
 local core = require "cute.core"
 local layouts = require "cutelua.draw.layouts"
 local picture = require "cutelua.draw.picture"

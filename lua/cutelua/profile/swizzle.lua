@@ -1,5 +1,6 @@
---- Finds the layout of a shared tensor with the fewest passes. It tries
--- swizzles and paddings on all accesses that a kernel makes to the tensor.
+--- Finds the layout of a shared tensor with which its accesses need the fewest
+-- passes (shared-memory wavefronts). It tries swizzles and paddings on all
+-- accesses that a kernel makes to the tensor.
 --
 --     print(k(A, B):find_swizzle {grid = 8, block = 256})
 --     cute.find_swizzle(cute.make_layout({32, 32}, {32, 1}), {
@@ -524,8 +525,9 @@ local function note(requests, i, a, plain, dtype)
   return ("access %d, %s"):format(i, a.op)
 end
 
---- Finds the layout of one shared tensor with the fewest passes, for accesses
--- that are described by tables. An access has these fields:
+--- Finds the layout of one shared tensor with which the given accesses need the
+-- fewest passes (shared-memory wavefronts). Each access is a table with these
+-- fields:
 --   op       "ld", "st", "cp.async", "cp.async.cg", "ldmatrix" or "stmatrix"
 --   at       function(thread, step) -> the coordinate of the first element that
 --            the thread accesses, or nil

@@ -245,7 +245,7 @@ local function by_gpu(call, opts)
   return finish(self)
 end
 
---- Returns the timeline of a call of a kernel: see the head of this file.
+--- Returns the timeline of a call of a kernel: see the top of this file.
 ---@param call any
 ---@param opts table
 ---@return table? timeline nil, message if there is no GPU or no compiler

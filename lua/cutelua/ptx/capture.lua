@@ -30,8 +30,8 @@ local function check_files(folder, files)
     end
     local n = size_of(folder .. "/" .. name)
     if not n and name == "module.ptx" then
-      fail("%s has no module.ptx: record the launch with a program that keeps "
-        .. "its PTX", folder)
+      fail("%s has no module.ptx, the PTX of the recorded program: record the "
+        .. "launch again", folder)
     elseif n ~= files[name] then
       fail("%s is cut short: %s has %s bytes, not %s", folder, name,
            n or "no", core.show(files[name]))

@@ -249,8 +249,8 @@ end
 local function descriptor(spec, t, what)
   for _, key in ipairs {"box", "swizzle", "bytes"} do
     if spec[key] then
-      fail("%s: the metadata of Triton has the map's box and swizzle: remove "
-        .. "'%s'", what, key)
+      fail("%s: Triton's metadata has the box and the swizzle of the tensor "
+        .. "map: remove '%s'", what, key)
     end
   end
   return {map = t, padding = spec.padding}

@@ -27,8 +27,7 @@ local raw = {}
 -- Parameters
 ---------------------------------------------------------------------------
 
--- Element types by the name of the C type, from which the words `int` and
--- `signed` are left out.
+-- Element types by the name of the C type without the words `int` and `signed`.
 local C_TYPES = {
   [""] = "i32", bool = "bool", char = "i8", short = "i16", long = "i64",
   ["long long"] = "i64", float = "f32", double = "f64", unsigned = "u32",

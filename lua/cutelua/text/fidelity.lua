@@ -25,9 +25,11 @@ local function place(file, line)
   return simreport.at(file, line) or "?"
 end
 
--- Returns one row for each source line in f.lines. at: the line. what: the
--- texts of its operations. exact, measured, bounded, weaker: how often the line
--- executed operations of this class (see above).
+-- Returns one row for each source line in f.lines.
+-- - at: the line.
+-- - what: the texts of its operations.
+-- - exact, measured, bounded, weaker: how often the line executed operations of
+--   this class (see above).
 local function by_line(f)
   local list, of = {}, {}
   for _, e in ipairs(f.lines) do

@@ -352,8 +352,9 @@ local Array = {}
 
 function Array.__index(_, key)
   if math.type(key) then
-    core.fail("bad-argument", "an array of a .npy file has its elements as "
-      .. "bytes\n  write cute.npy.tensor(array) for a tensor")
+    core.fail("bad-argument", "an array of a .npy file cannot be indexed: "
+      .. "its elements are packed bytes\n  write cute.npy.tensor(array) for a "
+      .. "tensor")
   end
 end
 

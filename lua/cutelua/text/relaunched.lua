@@ -24,9 +24,10 @@ local function hash_of(values, is)
   return sum
 end
 
--- The last launch of each program: {inputs, before, after, place}. inputs: a
--- hash of the inputs. before, after: hashes of the outputs before and after the
--- launch. place: the line of the script that launches it.
+-- The last launch of each program: {inputs, before, after, place}.
+-- - inputs: a hash of the inputs.
+-- - before, after: hashes of the outputs before and after the launch.
+-- - place: the line of the script that launches it.
 local last = setmetatable({}, {__mode = "k"})
 
 --- Hashes the arguments before a launch on the simulator. Returns a function to

@@ -14,9 +14,10 @@ local strays = {}
 -- func: the kernel's function. n: the index of func's upvalue, which is the
 -- local or _ENV. name: the variable's name.
 --
--- A local also has the following fields. use: how func uses it (see
--- bytecode.upvalues). before: its value before the trace. changed: whether the
--- trace assigned it.
+-- A local also has the following fields.
+-- - use: how func uses it (see bytecode.upvalues).
+-- - before: its value before the trace.
+-- - changed: whether the trace assigned it.
 --
 -- A global also has the following fields. env: the table of globals. key: its
 -- name.

@@ -1,6 +1,6 @@
 --- Creates the operands of a product to measure, and checks the results. The
--- operands are tensors of random numbers on the GPU. Several sets of operands
--- are used in turn if this prevents reuse of data in L2.
+-- operands are tensors of random numbers on the GPU. Successive launches use
+-- several sets of operands cyclically if this prevents reuse of data in L2.
 local core = require "cute.core"
 local cute = require "cute"
 local epilogues = require "cutelua.tune.epilogues"
@@ -15,8 +15,8 @@ local ALIGN = 256
 -- Operands smaller than this number of bytes may stay in L2 during hot
 -- measurements, which repeat a launch.
 local SMALL = 16 << 20
--- Larger operands have several sets, which are used in turn. Together the sets
--- have at least this number of bytes.
+-- For larger operands, there are several sets, which successive launches use
+-- cyclically. Together the sets have at least this number of bytes.
 local PLAY = 128 << 20
 local SAMPLES = 16
 
@@ -118,9 +118,10 @@ function operands.class(problem, make, name)
   return tuned.class(gemm.problem(set.A, set.B, set.options, set.C), name)
 end
 
--- The random numbers, by element type and device. all: a device tensor in which
--- PERIOD numbers repeat. count: the number of its elements. list: these PERIOD
--- numbers on the host.
+-- The random numbers, by element type and device.
+-- - all: a device tensor in which PERIOD numbers repeat.
+-- - count: the number of its elements.
+-- - list: these PERIOD numbers on the host.
 local pools = {}
 
 local function pool_of(dtype, elements, place)
@@ -166,9 +167,9 @@ function operands.numbers(dtype, n, place)
     PERIOD
 end
 
---- Returns the number of operand sets to use in turn, if one set has the given
--- size. The number is 1 for small operands, which may stay in L2. Otherwise all
--- sets together exceed L2.
+--- Returns the number of operand sets that successive launches use cyclically,
+-- if one set has the given size. The number is 1 for small operands, which may
+-- stay in L2. Otherwise all sets together exceed L2.
 ---@param bytes integer the size of A and B
 ---@return integer
 function operands.sets(bytes)

@@ -1,7 +1,8 @@
--- Fault: the array of a .npy file, which has packed bytes, is indexed.
--- expect: cutelua: an array of a .npy file has its elements as bytes
---   [bad-argument]
--- expect: spec/faults/bad-argument/npy_element.lua:13 in main chunk
+-- Fault: the script indexes the array of a .npy file, whose elements are packed
+-- bytes.
+-- expect: cutelua: an array of a .npy file cannot be indexed: its elements are
+--   packed bytes [bad-argument]
+-- expect: spec/faults/bad-argument/npy_element.lua:14 in main chunk
 -- expect: write cute.npy.tensor(array) for a tensor
 
 local cute = require "cute"

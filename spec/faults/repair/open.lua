@@ -1,5 +1,5 @@
--- Tests a search that the time limit ends: the proposed repair has no fault in
--- the schedules that ran, but other schedules did not run.
+-- Tests a search for a repair that reaches the time limit. The proposed repair
+-- has no fault in the schedules that ran, but other schedules did not run.
 -- run: check --surgeon --seconds 4
 -- expect: check: kernel k: bug
 -- expect: open.lua:23: read after a write by another warp with no barrier in

@@ -1,6 +1,7 @@
 -- The example of the error kind `shape-mismatch` in docs/errors.md.
--- expect: cutelua: cute.autovec_copy: 32 elements to 8 [shape-mismatch]
--- expect: spec/faults/shape-mismatch/example.lua:14 in kernel k
+-- expect: cutelua: cute.autovec_copy: the source has 32 elements, the
+--   destination 8 [shape-mismatch]
+-- expect: spec/faults/shape-mismatch/example.lua:15 in kernel k
 -- expect: source ptr[f32,gmem] o (32):(1)
 -- expect: destination ptr[f32,rmem] o (8):(1)
 local cute = require "cute"

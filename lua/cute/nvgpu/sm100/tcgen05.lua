@@ -174,10 +174,11 @@ local function check_bytes(op, a_src, a)
   end
 end
 
--- Makes the MMA atom of a family of names, such as "F16BF16". extents_: the
--- function that checks an instruction's shape. vs: the block size of the scale
--- factors as the name contains it, such as "16,". form: "_SPARSE", or nil for a
--- dense A.
+-- Makes the MMA atom of a family of names, such as "F16BF16".
+-- - extents_: the function that checks an instruction's shape.
+-- - vs: the block size of the scale factors as the name contains it, such as
+--   "16,".
+-- - form: "_SPARSE", or nil for a dense A.
 local function atom(op, family, types, k, shape, cta_group, a_src, a_major,
                     b_major, extents_, vs, form)
   cta_group, a_src = cta_group or 1, a_src or "SMEM"

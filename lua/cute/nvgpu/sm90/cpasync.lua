@@ -47,8 +47,8 @@ cpasync.LoadCacheMode = {ALWAYS = "ca", GLOBAL = "cg", STREAMING = "cs",
 function cpasync.CopyG2SOp(cache_mode)
   local kind = cache_mode or "ca"
   if kind ~= "ca" and kind ~= "cg" then
-    core.fail("unknown-name", ("CopyG2SOp: no cache mode '%s' (LoadCacheMode."
-      .. "ALWAYS, GLOBAL)"):format(kind))
+    core.fail("unknown-name", ("CopyG2SOp: no cache mode '%s'; LoadCacheMode."
+      .. "ALWAYS and LoadCacheMode.GLOBAL are possible"):format(kind))
   end
   return op_of {name = "CopyG2SOp", atom = "SM80_CP_ASYNC_CACHE"
     .. (kind == "ca" and "ALWAYS" or "GLOBAL")}
@@ -518,8 +518,8 @@ local function box_of_pixels(coords, smem, tiler)
   local channels, pixels = shape[1], shape[2] or 1
   if tostring(stride[1]) ~= "1@0@1" or (stride[2]
       and tostring(stride[2]) ~= "1@0") or pixels ~= core.size(tiler[1]) then
-    fail("inadmissible", "%s: the pixels of a tile must be consecutive in "
-      .. "shared memory, each with its channels", smem)
+    fail("inadmissible", "%s: shared memory must hold a tile's pixels one "
+      .. "after the other, and each pixel's channels contiguously", smem)
   end
   return channels, pixels
 end

@@ -130,7 +130,7 @@ local function latent_of(call)
     call:fail("Q and K have elements of types %s and %s; both must be bf16 or "
       .. "f16", Q.element_type, K.element_type)
   elseif not call.block_table and q[1] ~= k[1] then
-    call:fail("Q is %s and K is %s; equal batches are needed", Q.layout,
+    call:fail("Q is %s and K is %s; equal batch sizes are needed", Q.layout,
               K.layout)
   end
   return {dtype = Q.element_type, B = q[1], S = q[2], T = k[2], H = q[3], G = 1,
@@ -150,8 +150,9 @@ local function problem_of(call)
   return problem.of(call, "", "V", call.block_table, cute.e4m3)
 end
 
--- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). `n`
--- is {blocks, slots}, from k.plan; a slot has `made.rows` rows.
+-- Returns the launch of kernel k as a step of a plan (cute.ops.tensor_op). `n`,
+-- from k.plan, has the numbers of blocks and of slots. A slot is workspace for
+-- one partial result, of `made.rows` rows.
 local function step_of(call, p, k, n, q, made, scale)
   local cache = call.block_table or call.k or call.tree or call.k_scale
     or call.v_scale or call.cos

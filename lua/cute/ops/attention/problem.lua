@@ -74,7 +74,7 @@ function problem.of(call, like_q, like_k, paged, narrow, eight)
              G = k[rank - 1], D = q[rank], ragged = ragged}
   if k[rank] ~= p.D or not ragged and not paged and k[1] ~= p.B then
     call:fail("Q is %s and K is %s; equal %s are needed", Q.layout, K.layout,
-              k[rank] ~= p.D and "heads" or "batches")
+              k[rank] ~= p.D and "head dimensions" or "batch sizes")
   elseif not HEADS[p.D] then
     call:fail("Q is %s: heads of %d elements; 32, 64, 96, 128, 192 or 256 are "
       .. "possible", Q.layout, p.D)

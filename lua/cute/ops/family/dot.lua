@@ -15,8 +15,9 @@ local function major(p)
   return p.B.stride[2] ~= 1 and p.B.stride[1] == 1 and "n" or "k"
 end
 
--- Checks whether rows of t (columns, if `lead` is 1) consist of 16-byte pieces.
--- If not, returns a sentence with the reason, else nil.
+-- Checks that each row of t (column, if `lead` is 1) is contiguous and begins
+-- at a multiple of 16 bytes. Returns nil if so, else a sentence with the
+-- reason.
 local function refuses(name, t, lead)
   local steps = cute.flatten_to_tuple(t.stride[3] or {0})
   if t.shape[3 - lead] > 1 then steps[#steps + 1] = t.stride[3 - lead] end

@@ -409,7 +409,7 @@ describe("likely edits", function()
   it("take the arguments of the five nearest calls", function()
     local lines = {}
     for n = 1, 90 do lines[n] = ("f(a%d)"):format(n) end
-    local all = outcomes("wrong-results", table.concat(lines, "\n"), 50)
+    local all = outcomes("race", table.concat(lines, "\n"), 50)
     local taken = {}
     for n = 1, 90 do
       local changed = table.move(lines, 1, 90, 1, {})
@@ -428,9 +428,9 @@ describe("likely edits", function()
         local likely = require "cutelua.findings.likely"
         local lines = {}
         for n = 1, 150 do lines[n] = true end
-        local path = "@scripts/gemm3stage.lua"
-        for _, e in ipairs(likely.edits({kind = "wrong-results", message = "m",
-            file = path, line = 60}, {[path] = lines}, {})) do
+        local path = "@kernels/gemm_sm100/kernel.lua"
+        for _, e in ipairs(likely.edits({kind = "deadlock", message = "m",
+            file = path, line = 40}, {[path] = lines}, {})) do
           local c = e.changes[1]
           print(c.start.line, c.start.column, c.stop.column, c.text,
                 e.description)

@@ -552,12 +552,18 @@ local function operators()
   return list
 end
 
---- Returns all public functions with the types of their parameters.
+--- Returns all public functions with the types of their parameters, except
+-- those that would write files: a random string may be a path.
 ---@return table[]
 function calls.functions()
   if functions then return functions end
   surface.nameless()
-  functions = surface.functions()
+  functions = {}
+  for _, f in ipairs(surface.functions()) do
+    if not f.signature:find "^%l+%.write" then
+      functions[#functions + 1] = f
+    end
+  end
   for _, f in ipairs(functions) do
     f.parameters = parameters(f.signature)
     f.method = f.signature:match "^[^(]+:" ~= nil

@@ -64,3 +64,4 @@ seen stored 'cvt.rn.bf16.f32 %lo, %x; st.global.u16 [%to], %lo;' "$pack"
 seen widened 'cvt.rn.bf16.f32 %lo, %x; cvt.u32.u16 %w, %lo;
   shl.b32 %r, %w, 16; st.global.u32 [%to], %r;' F2F.BF16.F32
 exit $failed
+# SPDX-License-Identifier: MIT

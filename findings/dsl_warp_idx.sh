@@ -44,3 +44,4 @@ echo "$body" | awk '
   /@.*bra/ { branch = NR }
   /shfl.sync.idx/ && / -1;/ { shuffle = NR }
   END { exit !(branch && shuffle > branch) }'
+# SPDX-License-Identifier: MIT

@@ -100,3 +100,4 @@ float16 of 65504 65505 65519 65504 inf inf
 F8E5M2 of 61441 65535 65536  57344 57344 inf
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

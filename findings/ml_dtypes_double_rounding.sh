@@ -53,3 +53,4 @@ float4_e2m1fn         2         1    0
 float16            1024         0    0
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

@@ -83,3 +83,4 @@ nvfp4  1e-40                  code   0 -> 0
 mxfp4  1e-38                  code 255 -> inf
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

@@ -75,3 +75,4 @@ largest float32, 7 bits inf
 netCDF4 BitRound       nan nan nan nan
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

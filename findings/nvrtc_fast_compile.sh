@@ -58,3 +58,4 @@ print("2000 calls with --Ofast-compile=mid: %.2f s" % middle)
 sys.exit(not (ratios[2] > 2 * ratios[0] and ratios[2] > 10))
 EOF
 "$work/venv/bin/python" "$work/fast.py" "$lib"
+# SPDX-License-Identifier: MIT

@@ -50,3 +50,4 @@ for package in nvidia-cuda-nvrtc-cu12==12.8.93 nvidia-cuda-nvrtc-cu12==12.9.86 \
   CUTELUA_NVRTC="$work/$package" build/cutelua "$work/ptx.lua"
   rm -r "$work/$package"
 done
+# SPDX-License-Identifier: MIT

@@ -120,3 +120,4 @@ print("%d constants: %d folded to the nearest f32, %d differ from a call" %
 sys.exit((len(points), nearest_folded, differ) != (399, 399, 31))
 EOF
 "$work/venv/bin/python" "$work/folds.py" "$lib"
+# SPDX-License-Identifier: MIT

@@ -92,3 +92,4 @@ E5M2         65536  ONNX Runtime    inf  reference    inf
 E5M2         1e+06  ONNX Runtime    inf  reference    inf
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

@@ -55,3 +55,4 @@ INT2             1    -2    -1    -1    -2    -1     0    -1
   reference      0     1    -2     0    -1    -2    -1     0
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

@@ -59,3 +59,4 @@ u8 static          2     8   247    15    16   100    44   255
 u8 constant        2     8   247    15    16   100    44   255
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

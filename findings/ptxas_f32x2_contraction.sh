@@ -75,3 +75,4 @@ expect 'FMUL FADD' 13.0.88 'mov.b64 {x, z}, a; mov.b64 {y, z}, b;
   mul.rn.f32 x, x, y; add.rn.f32 x, x, z; mov.b64 d, {x, x};'
 expect 'FMUL2 FADD2' 13.5.37 "$pair"
 exit $status
+# SPDX-License-Identifier: MIT

@@ -76,3 +76,4 @@ seen 3 neg 'neg.f32 %z, %x;' FADD
 seen 3 neg_predicate '@%p neg.f32 %z, %x;' FSEL
 seen 0 neg_predicate '@%p neg.f32 %z, %x;' 'FADD FSEL'
 exit $failed
+# SPDX-License-Identifier: MIT

@@ -73,3 +73,4 @@ rna.satfinite FSETP IADD LOP3 FSETP VIADD
 rn            F2FP
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

@@ -85,3 +85,4 @@ C++ unsigned  0 30 31 31
 C++ signed    0 30 -1 0
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

@@ -44,3 +44,4 @@ half * 2, realized         inf inf 2
 bfloat16                   65536 70144 1
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

@@ -38,3 +38,4 @@ nan nan nan nan  max nan argmax 4  NumPy nan 0
 nan 1 3 2  max nan argmax 2  NumPy nan 0
 EOF
 diff "$work/want" "$work/seen"
+# SPDX-License-Identifier: MIT

@@ -60,3 +60,4 @@ PY
 nvdisasm=$(find "$work/venv" -name nvdisasm | head -1)
 TRITON_CACHE_DIR="$work/cache" "$work/venv/bin/python" "$work/k.py" "$work" \
   "$nvdisasm"
+# SPDX-License-Identifier: MIT

@@ -307,6 +307,22 @@ describe("cute.ops.reduce", function()
 end)
 
 describe("cute.ops.reduce", function()
+  -- findings/narrow_sums.sh and findings/jax_block_scales.sh show that other
+  -- software gives wrong results here.
+  it("sums narrow types in f32, and compares scale factors", function()
+    for _, dtype in ipairs {"bf16", "f16", "e4m3", "e5m2", "ue8m0"} do
+      local X = cute.ones({3000}, dtype)
+      assert.equal(1, reduce(X, "mean", SIM)(0), dtype)
+    end
+    local factors = {0.5, 4, 2.0 ^ -127, 8, 2.0 ^ 127, 1}
+    local X = cute.zeros({6}, "ue8m0")
+    for i, x in ipairs(factors) do X[i - 1] = x end
+    assert.equal(2.0 ^ 127, reduce(X, "max", SIM)(0))
+    assert.equal(2.0 ^ -127, reduce(X, "min", SIM)(0))
+    assert.equal(4, reduce(X, "argmax", SIM)(0))
+    assert.equal(2, reduce(X, "argmin", SIM)(0))
+  end)
+
   it("reaches elements past 2^31, and counts that many #noasan #long",
      function()
     local far = (1 << 31) + 64

@@ -49,7 +49,8 @@ local LIBRARY = "lua/*/*.lua lua/*/*/*.lua lua/*/*/*/*.lua "
 local LUA = list(LIBRARY
   .. "scripts/*.lua spec/*.lua spec/*/*.lua spec/*/*/*.lua "
   .. "tools/*.lua")
-local CODE = list "examples/*/*.[chlp]* examples/tasks/*/*.lua"
+local CODE = list("examples/*/*.[chlp]* examples/tasks/*/*.lua "
+  .. "findings/*.sh")
 table.move(C, 1, #C, #CODE + 1, CODE)
 table.move(LUA, 1, #LUA, #CODE + 1, CODE)
 

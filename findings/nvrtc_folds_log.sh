@@ -97,8 +97,10 @@ def run(text, x):  # the value that straight-line PTX stores
 
 KERNEL = 'extern "C" __global__ void k(const float *a, float *o) {%s}'
 called = ptx(KERNEL % "*o = logf(*a);")
-points = [x for x in (number(word(0.2 + 0.01 * i)) for i in range(400)) if x != 1]
-folded = ptx(KERNEL % "".join("o[%d] = logf(%rf);" % p for p in enumerate(points)))
+points = [number(word(0.2 + 0.01 * i)) for i in range(400)]
+points = [x for x in points if x != 1]
+calls = "".join("o[%d] = logf(%rf);" % p for p in enumerate(points))
+folded = ptx(KERNEL % calls)
 assert "ex2" not in folded and "fma" not in folded
 known, stored = {}, {}
 for line in folded.splitlines():
@@ -106,7 +108,8 @@ for line in folded.splitlines():
     if m:
         hexa = m[2].startswith("0f")
         known[m[1]] = int(m[2][2:], 16) if hexa else int(m[2]) & 0xffffffff
-    m = re.match(r"\s*st\.global\.[ufb]32\s+\[%rd\d+(?:\+(\d+))?\], (%\w+);", line)
+    m = re.match(r"\s*st\.global\.[ufb]32\s+"
+                 r"\[%rd\d+(?:\+(\d+))?\], (%\w+);", line)
     if m:
         stored[int(m[1] or 0) // 4] = known[m[2]]
 
@@ -114,7 +117,8 @@ decimal.getcontext().prec = 40
 differ = nearest_folded = 0
 for i, x in enumerate(points):
     differ += word(run(called, x)) != stored[i]
-    nearest_folded += word(nearest(Fraction(decimal.Decimal(x).ln()))) == stored[i]
+    exact = Fraction(decimal.Decimal(x).ln())
+    nearest_folded += word(nearest(exact)) == stored[i]
 print("%d constants: %d folded to the nearest f32, %d differ from a call" %
       (len(points), nearest_folded, differ))
 sys.exit((len(points), nearest_folded, differ) != (399, 399, 31))

@@ -38,8 +38,8 @@ for name in ("INT8", "INT4", "UINT4", "INT2"):
     session = onnxruntime.InferenceSession(
         model.SerializeToString(), quiet, providers=["CPUExecutionProvider"])
     print("%-12s" % name, *("%5g" % v for v in session.run(None, {"x": x})[0]))
-    print("%-12s" % "  reference",
-          *("%5g" % v for v in ReferenceEvaluator(model).run(None, {"x": x})[0]))
+    reference = ReferenceEvaluator(model).run(None, {"x": x})[0]
+    print("%-12s" % "  reference", *("%5g" % v for v in reference))
 EOF
 "$work/venv/bin/python" -W ignore "$work/run.py" >"$work/seen"
 cat "$work/seen"

@@ -14,8 +14,8 @@
 #  ex2.approx.ftz of lg2.approx.ftz  MUFU.LG2, MUFU.EX2
 #  min of x and x                    no instruction: a NaN keeps its bits
 #  max.NaN of x and x                FMNMX.NAN
-#  neg under a predicate             FSEL with a negated operand: a NaN keeps its
-#      bits, which neg without a predicate (FADD) makes canonical
+#  neg under a predicate             FSEL with a negated operand: a NaN keeps
+#      its bits, which neg without a predicate (FADD) makes canonical
 # With -O0, all of these are the instructions of the text.
 set -eu
 work=$(mktemp -d)

@@ -8,9 +8,10 @@
 # Result, ptxas 13.0.88: the conversion is integer arithmetic on the bits.
 #  .rna            clears the 13 low bits. A NaN whose payload is there becomes
 #                  infinity: 0x7f800001 gives 0x7f800000.
-#  .rna.satfinite  then subtracts 0x2000 from everything that is not finite. The
-#                  same NaN becomes the largest finite number, 0x7f802000 becomes
-#                  infinity, and the quiet NaN 0x7fc00000 becomes a signaling one.
+#  .rna.satfinite  then subtracts 0x2000 from everything that is not finite.
+#                  The same NaN becomes the largest finite number, 0x7f802000
+#                  becomes infinity, and the quiet NaN 0x7fc00000 becomes a
+#                  signaling one.
 # For operands that are no constants, ptxas emits the same steps (FSETP, IADD,
 # LOP3, VIADD), which this script also checks. cvt.rn.tf32.f32 has an instruction.
 set -eu

@@ -13,7 +13,8 @@
 #                  becomes infinity, and the quiet NaN 0x7fc00000 becomes a
 #                  signaling one.
 # For operands that are no constants, ptxas emits the same steps (FSETP, IADD,
-# LOP3, VIADD), which this script also checks. cvt.rn.tf32.f32 has an instruction.
+# LOP3, VIADD), which this script also checks. cvt.rn.tf32.f32 has an
+# instruction.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -49,7 +50,8 @@ for mode in rna rna.satfinite; do
   for bits in 7f7fffff 7f800000 7f800001 7f802000 7fc00000; do
     printf '%-13s %s %s\n' $mode 0x$bits \
       "$(sass "mov.b32 %a, 0f$bits; cvt.$mode.tf32.f32 %r, %a;" |
-         grep -oE 'MOV(\.U32)? [^;]*, 0x7[0-9a-f]{7} ' | grep -oE '0x[0-9a-f]+')"
+         grep -oE 'MOV(\.U32)? [^;]*, 0x7[0-9a-f]{7} ' |
+         grep -oE '0x[0-9a-f]+')"
   done
 done >"$work/seen"
 for mode in rna rna.satfinite rn; do

@@ -6,8 +6,8 @@
 # the result is the position of the highest bit that is 1; for a negative signed
 # integer it is the position of the highest bit that is 0.
 #
-# Result, Slang 2026.14.1 (slangtorch 1.3.22), CUDA by NVRTC 13.0.88: CUDA treats
-# unsigned integers as signed. 0x80000000 gives 30 for 31, and 0xffffffff gives
+# Result, Slang 2026.14.1 (slangtorch 1.3.22), CUDA by NVRTC 13.0.88: CUDA
+# treats unsigned integers as signed. 0x80000000 gives 30 for 31, and 0xffffffff gives
 # -1 for 31. C++ has two functions, and all eight results are right. A logarithm
 # of a hash, or of a size from 2^31 on, is thus wrong on CUDA alone.
 set -eu
@@ -53,7 +53,8 @@ register, stored = {}, {}
 for line in ptx.value.decode().splitlines():
     if m := re.search(r"mov\.\w+\s+(%r\d+), (-?\d+);", line):
         register[m[1]] = m[2]
-    if m := re.search(r"st\.global\.\w+\s+\[%rd\d+(?:\+(\d+))?\], (%r\d+);", line):
+    if m := re.search(r"st\.global\.\w+\s+"
+                      r"\[%rd\d+(?:\+(\d+))?\], (%r\d+);", line):
         stored[int(m[1] or 0) // 4] = register[m[2]]
 print("CUDA unsigned", *(stored[i] for i in range(4)))
 print("CUDA signed  ", *(stored[i] for i in range(4, 8)))

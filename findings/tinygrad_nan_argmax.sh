@@ -6,8 +6,8 @@
 # a NaN is ignored, as by fmaxf of CUDA.
 #
 # Result, tinygrad 0.14.0 (devices CPU and PYTHON): the position decides. max is
-# NaN if the NaN comes first, and ignores a NaN that comes later. argmax of three
-# elements of which the first is NaN is 3, an index out of range: apparently it
+# NaN if the NaN comes first, and ignores a NaN that comes later. argmax of
+# three elements of which the first is NaN is 3, an index out of range: apparently it
 # looks for an element that equals the maximum, and NaN equals none. Of four
 # elements of which the first is NaN it is the index of the largest number.
 set -eu

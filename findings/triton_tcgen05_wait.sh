@@ -53,8 +53,8 @@ at = next(i for i, (t, _) in enumerate(code) if t.startswith("LDTM"))
 board = code[at][1] >> 5 & 7
 use = next(i for i in range(at + 1, len(code)) if code[i][0].startswith("F2FP"))
 waits = any(c >> 11 & 1 << board for _, c in code[at + 1:use + 1])
-print(f"{code[at][0]} sets scoreboard {board}; {code[use][0]} comes after a wait "
-      f"for it: {waits}")
+print(f"{code[at][0]} sets scoreboard {board}; {code[use][0]} comes after a "
+      f"wait for it: {waits}")
 sys.exit(not (uses and stores and board < 6 and waits))
 PY
 nvdisasm=$(find "$work/venv" -name nvdisasm | head -1)

@@ -7,9 +7,9 @@
 # integer it is the position of the highest bit that is 0.
 #
 # Result, Slang 2026.14.1 (slangtorch 1.3.22), CUDA by NVRTC 13.0.88: CUDA
-# treats unsigned integers as signed. 0x80000000 gives 30 for 31, and 0xffffffff gives
-# -1 for 31. C++ has two functions, and all eight results are right. A logarithm
-# of a hash, or of a size from 2^31 on, is thus wrong on CUDA alone.
+# treats unsigned integers as signed. 0x80000000 gives 30 for 31, and 0xffffffff
+# gives -1 for 31. C++ has two functions, and all eight results are right. A
+# logarithm of a hash, or of a size from 2^31 on, is thus wrong on CUDA alone.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -7,9 +7,10 @@
 #
 # Result, tinygrad 0.14.0 (devices CPU and PYTHON): the position decides. max is
 # NaN if the NaN comes first, and ignores a NaN that comes later. argmax of
-# three elements of which the first is NaN is 3, an index out of range: apparently it
-# looks for an element that equals the maximum, and NaN equals none. Of four
-# elements of which the first is NaN it is the index of the largest number.
+# three elements of which the first is NaN is 3, an index out of range:
+# apparently it looks for an element that equals the maximum, and NaN equals
+# none. Of four elements of which the first is NaN it is the index of the
+# largest number.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -47,6 +47,45 @@ local function values(shape, f)
   return told(shape, function(...) return f(want(...), ...) end, want)
 end
 
+describe("a factor", function()
+  -- Returns the sentences about got = f(want, coordinates), at a tolerance of
+  -- 7 percent.
+  local function scaled(f)
+    return told({40, 30}, function(i, j) return f(want(i, j), i, j) end, want,
+                0.07)
+  end
+  it("is not named if it is one of many that the tolerance accepts", function()
+    local other = noise(5)
+    assert.same({}, scaled(function(w, i, j)
+      return w * (0.85 + 0.04 * other(i, j))
+    end))
+    assert.same({"got = 0.85 * want; is a factor missing, or applied twice?"},
+                scaled(function(w) return w * 0.85 end))
+  end)
+  it("near 0 is named as such", function()
+    assert.same({"got is almost 0 in each of them"},
+                scaled(function(w) return w * 4.6e-40 end))
+  end)
+end)
+
+describe("the search for a pattern", function()
+  it("reads each element a few times if there is none", function()
+    local reads, shape = 0, {150, 170}
+    local function element(f)
+      return function(at)
+        reads = reads + 1
+        return f(table.unpack(pattern.coordinate(shape, at)))
+      end
+    end
+    local function close(a, b) return math.abs(a - b) <= 1e-9 end
+    assert.same({}, pattern.told {shape = shape, got = element(noise(3)),
+      want = element(want), close = close,
+      differs = function(a, b) return not close(a, b) end,
+      names = {got = "got", want = "want"}})
+    assert.is_true(reads < 30 * 150 * 170, reads)
+  end)
+end)
+
 describe("the places of differences", function()
   it("are ranges of coordinates", function()
     assert.same({"the last 9 elements (768 to 776) differ, and no others"},

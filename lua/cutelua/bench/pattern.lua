@@ -216,17 +216,31 @@ end
 -- Values
 ---------------------------------------------------------------------------
 
+-- Number of wrong elements, spread over all of them, that are compared first.
+local SAMPLES = 16
+
 -- Reports whether got is close to f(want, index) in all wrong elements. An
 -- element for which f returns nil is not compared; at least half of the
--- elements must be compared.
+-- elements, and at least one of the samples, must be compared.
 local function holds(d, f)
-  local skipped = 0
-  for _, at in ipairs(d.wrong) do
+  local wrong, skipped, seen = d.wrong, 0, false
+  for i = 0, SAMPLES - 1 do
+    local at = wrong[i * #wrong // SAMPLES + 1]
     local want = f(d.want(at), at)
-    if want == nil then skipped = skipped + 1
-    elseif not d.close(d.got(at), want) then return false end
+    seen = seen or want ~= nil
+    if want ~= nil and not d.close(d.got(at), want) then return false end
   end
-  return skipped * 2 <= #d.wrong
+  if not seen then return false end
+  for _, at in ipairs(wrong) do
+    local want = f(d.want(at), at)
+    if want == nil then
+      skipped = skipped + 1
+      if skipped * 2 > #wrong then return false end
+    elseif not d.close(d.got(at), want) then
+      return false
+    end
+  end
+  return true
 end
 
 -- Returns how many different numbers f returns for the wrong elements. Counting
@@ -300,6 +314,23 @@ local function moments(d, list)
   return m
 end
 
+-- Reports whether got is close to f(want) in all wrong elements, and f explains
+-- the differences: what remains of them is at most a tenth, measured as root
+-- mean squares. A wide tolerance alone would accept many numbers in f.
+local function explains(d, f)
+  if not holds(d, f) then return false end
+  local rest, all = 0.0, 0.0
+  for _, at in ipairs(d.wrong) do
+    local g, w = d.got(at), d.want(at)
+    if g - g == 0 and w - w == 0 then
+      rest, all = rest + (g - f(w)) ^ 2, all + (g - w) ^ 2
+    end
+  end
+  return rest <= all / 100
+end
+
+local ALMOST_0 = 1e-6  -- smaller factors are not named
+
 -- If got = a * want + b for numbers a and b, returns a sentence that says so.
 local function linear(d)
   local m = moments(d, d.wrong)
@@ -307,18 +338,19 @@ local function linear(d)
   -- A few of many elements may have the same difference by chance.
   if many < (#d.wrong == d.n and 3 or 5) then return nil end
   local a, b = m.gw / m.ww, (m.g - m.w) / m.n
-  if holds(d, function(w) return a * w end) then
+  if explains(d, function(w) return a * w end) then
+    if math.abs(a) < ALMOST_0 then return "{got} is almost 0 in each of them" end
     local text = factor(d, a)
     if text == "-1" then return "{got} = -{want}" end
     return ("{got} = %s * {want}; is a factor missing, or applied twice?")
       :format(text)
-  elseif holds(d, function(w) return w + b end) then
+  elseif explains(d, function(w) return w + b end) then
     return ("{got} = {want} %s %s; is a term missing, or added twice?"):format(
       b < 0 and "-" or "+", number(math.abs(b)))
   elseif many == 5 then
     a = (m.n * m.gw - m.g * m.w) / (m.n * m.ww - m.w * m.w)
     b = (m.g - a * m.w) / m.n
-    if holds(d, function(w) return a * w + b end) then
+    if explains(d, function(w) return a * w + b end) then
       return ("{got} = %s * {want} %s %s"):format(number(a),
         b < 0 and "-" or "+", number(math.abs(b)))
     end

@@ -142,14 +142,23 @@ local function tolerance(name, i, got, want, opts)
   return v
 end
 
--- Returns the coordinate of element i, where i counts with the first mode
--- fastest. Also returns the element's number, counted with the last mode
--- fastest.
+-- Returns the coordinate of element i as text, where i counts with the first
+-- mode fastest.
 local function place(shape, i)
-  local c, nth = {}, 0
+  local c = {}
   for k, n in ipairs(shape) do c[k], i = i % n, i // n end
-  for k, n in ipairs(shape) do nth = nth * n + c[k] end
-  return "(" .. table.concat(c, ",") .. ")", nth
+  return "(" .. table.concat(c, ",") .. ")"
+end
+
+-- Returns the number of element i, counted with the last mode fastest.
+local function row_major(shape, i)
+  local nth, step = 0, 1
+  for k = 2, #shape do step = step * shape[k] end
+  for k, n in ipairs(shape) do
+    nth, i = nth + i % n * step, i // n
+    step = step // (shape[k + 1] or 1)
+  end
+  return nth
 end
 
 -- Returns |a - b| of two numbers. Integers of 64 bits are subtracted exactly.
@@ -193,9 +202,9 @@ local function compare(got, want, shape, o)
     if b ~= b then r.want_nan = r.want_nan + 1 end
     if not ok then
       r.count = r.count + 1
-      local at, nth = place(shape, i)
+      local nth = row_major(shape, i)
       if not r.first or nth < r.first.nth then
-        r.first = {nth = nth, at = at, got = a, want = b}
+        r.first = {nth = nth, at = place(shape, i), got = a, want = b}
       end
     end
     if d and d > 0 then
@@ -208,11 +217,18 @@ end
 
 -- Returns a function from an element's row-major number to the element.
 local function by_rows(t, shape)
-  return function(at)
-    local c, i = pattern.coordinate(shape, at), 0
-    for k = #shape, 1, -1 do i = i * shape[k] + c[k] end
-    return t[i]
+  local step, c, n = {}, {}, 1  -- step[k]: distance of 1-D coordinates
+  for k, extent in ipairs(shape) do step[k], c[k], n = n, 0, n * extent end
+  local list, i = {}, 0
+  for at = 0, n - 1 do
+    list[at] = t[i]
+    local k = #shape
+    while k > 0 and c[k] == shape[k] - 1 do
+      i, c[k], k = i - c[k] * step[k], 0, k - 1
+    end
+    if k > 0 then i, c[k] = i + step[k], c[k] + 1 end
   end
+  return function(at) return list[at] end
 end
 
 -- The module that may have a session of `cutelua check`. An untrusted state has

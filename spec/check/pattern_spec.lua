@@ -72,9 +72,9 @@ describe("the search for a pattern", function()
   it("reads each element a few times if there is none", function()
     local reads, shape = 0, {150, 170}
     local function element(f)
-      return function(at)
+      return function(index)
         reads = reads + 1
-        return f(table.unpack(pattern.coordinate(shape, at)))
+        return f(table.unpack(pattern.coordinate(shape, index)))
       end
     end
     local function close(a, b) return math.abs(a - b) <= 1e-9 end

@@ -314,16 +314,16 @@ local function moments(d, list)
   return m
 end
 
--- Reports whether got is close to f(want) in all wrong elements, and f explains
--- the differences: what remains of them is at most a tenth, measured as root
--- mean squares. A wide tolerance alone would accept many numbers in f.
+-- Reports whether got is close to f(want, index) in all wrong elements, and f
+-- explains the differences: what remains of them is at most a tenth, measured
+-- as root mean squares. A wide tolerance alone would accept many numbers in f.
 local function explains(d, f)
   if not holds(d, f) then return false end
   local rest, all = 0.0, 0.0
   for _, at in ipairs(d.wrong) do
     local g, w = d.got(at), d.want(at)
     if g - g == 0 and w - w == 0 then
-      rest, all = rest + (g - f(w)) ^ 2, all + (g - w) ^ 2
+      rest, all = rest + (g - f(w, at)) ^ 2, all + (g - w) ^ 2
     end
   end
   return rest <= all / 100
@@ -339,7 +339,9 @@ local function linear(d)
   if many < (#d.wrong == d.n and 3 or 5) then return nil end
   local a, b = m.gw / m.ww, (m.g - m.w) / m.n
   if explains(d, function(w) return a * w end) then
-    if math.abs(a) < ALMOST_0 then return "{got} is almost 0 in each of them" end
+    if math.abs(a) < ALMOST_0 then
+      return "{got} is almost 0 in each of them"
+    end
     local text = factor(d, a)
     if text == "-1" then return "{got} = -{want}" end
     return ("{got} = %s * {want}; is a factor missing, or applied twice?")
@@ -497,7 +499,7 @@ local function along(d)
     local each = NOUNS[#d.shape] and "each " .. word
       or ("mode %d"):format(k - 1)
     local function by_mode(f)
-      return enough and holds(d, function(w, at)
+      return enough and explains(d, function(w, at)
         return f(w, pattern.coordinate(d.shape, at)[k])
       end)
     end

@@ -59,10 +59,10 @@ static void matrix_store(SimWarp *w, const SimIns *i, const SimMatrix *x,
 }
 
 // Reads a 32-bit register of all lanes. Reports undefined values in the lanes
-// of mask.
+// of mask, in the low `bits` bits.
 static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
-                     uint32_t mask, uint32_t *word) {
-  for (int k = 0; k < 32 / x->mem->unit; k++)
+                     uint32_t mask, int bits, uint32_t *word) {
+  for (int k = 0; k * x->mem->unit < bits; k++)
     w->cluster->hooks->value.registers(w, i, x->mem, x->unit + (uint32_t)k,
                                        mask);
   get_words(x->mem, rmem_at(w, x->mem, x->unit), word);
@@ -73,7 +73,7 @@ static void get_word(SimWarp *w, const SimIns *i, const SimWord *x,
 static void matrix_move(SimWarp *w, const SimIns *i, const SimMatrix *x) {
   const SimMem *m = x->rmem;
   uint32_t from[LANES], to[LANES];
-  get_word(w, i, &x->from, FULL, from);
+  get_word(w, i, &x->from, FULL, 32, from);
   for (int l = 0; l < LANES; l++) {
     to[l] = 0;
     for (int h = 0; h < 2; h++) {
@@ -469,7 +469,7 @@ void simmatrix_check_metadata(SimWarp *w, const SimIns *i,
   const AtomMma *r = x->row;
   const SimWord *from = &x->more[r->flags & AMF_SCALE ? 2 : 0];
   uint32_t word[LANES], mask = metadata_lanes(r);
-  get_word(w, i, from, mask, word);
+  get_word(w, i, from, mask, 32, word);
   for (int l = 0; l < LANES; l++)
     for (int k = 0; k < 8 && mask >> l & 1; k++) {
       int four = (int)(word[l] >> (4 * k) & 15);
@@ -510,8 +510,9 @@ static void scaled_tile(SimWarp *w, const SimIns *ins, const SimMmaIns *x) {
   simmatrix_gather(w, x, &x->c, 0, c);
   bool half = r->d_type == DT_F16;
   if (half) simmatrix_widen_f16(c, r->m * n);
-  if (scale) get_word(w, ins, &x->more[0], 0x33333333, sa);
-  if (scale) get_word(w, ins, &x->more[1], 0x11111111, sb);
+  int factors = scale ? 8 * (r->k / r->vs) : 0;
+  if (scale) get_word(w, ins, &x->more[0], 0x33333333, factors, sa);
+  if (scale) get_word(w, ins, &x->more[1], 0x11111111, factors, sb);
   if (sparse) simmatrix_check_metadata(w, ins, x);
   if (sparse) simmatrix_metadata(w, x, e);
   SimScaled q = {.m = &x->m, .n = stored, .type = r->sf_type};

@@ -4,6 +4,7 @@
 local cute = require "cute"
 local core = require "cute.core"
 local helpers = cute.utils.blackwell_helpers
+local support = require "spec.support"
 
 local ATOMS = {
   nvf4 = {"SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<float_e2m1_t,float_e2m1_t,"
@@ -149,6 +150,44 @@ describe("scale factors of mma.sync on sm_120", function()
     assert.error_matches(function()
       helpers.thrfrg_SFA(cute.make_layout {128, 128}, mma)
     end, "thrfrg_SFA: an atom with scale factors has K = 32 or 64, not 16")
+  end)
+end)
+
+describe("mma.sync with block scales", function()
+  -- Multiplies 16x8x32 ones, with a scale factor of 1 in byte 0 of the register
+  -- of A's scale factors, and in byte `byte` of B's. Returns the report and the
+  -- first element of the product.
+  local function product(byte)
+    local mma = cute.make_tiled_mma("SM120::BLOCKSCALED::SM120_16x8x32_TN_VS<"
+      .. "float_e4m3_t,float_e4m3_t,float,float_ue8m0_t,32>")
+    local C = cute.zeros({16, 8}, cute.f32)
+    local report = support.report(cute.kernel("k", function(A, B, D)
+      local thr = mma:get_slice(cute.arch.thread_idx())
+      local a, b = thr:make_fragment_A(thr:partition_A(A)),
+        thr:make_fragment_B(thr:partition_B(B))
+      local d = thr:make_fragment_C(thr:partition_C(D))
+      cute.autovec_copy(thr:partition_A(A), a)
+      cute.autovec_copy(thr:partition_B(B), b)
+      d:fill(0)
+      local sfa = cute.make_rmem_tensor({4, 1, 1}, cute.ue8m0)
+      local sfb = cute.make_rmem_tensor({4, 1, 1}, cute.ue8m0)
+      sfa[{0, 0, 0}], sfb[{byte, 0, 0}] = 1, 1
+      cute.gemm(mma, d, {a, sfa}, {b, sfb}, d)
+      cute.autovec_copy(d, thr:partition_C(D))
+    end)(cute.ones({16, 32}, cute.e4m3), cute.ones({8, 32}, cute.e4m3), C)
+      :launch {grid = 1, block = 32, device = "sim:sm_120a",
+               faults = "return"})
+    return report, C(0, 0)
+  end
+
+  it("reads only the bytes of the register that have factors", function()
+    local report, first = product(0)
+    assert.is_true(report.ok, tostring(report))
+    assert.equal(32, first)
+    report = product(1)
+    assert.is_false(report.ok)
+    assert.matches("uninitialised memory: element 0 of register tensor 'sfb'",
+                   tostring(report))
   end)
 end)
 -- SPDX-License-Identifier: MIT

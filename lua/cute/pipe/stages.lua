@@ -861,6 +861,7 @@ function Consumer:release(h)
   self.pipe:consumer_release(h and h.state or self.state)
 end
 
+--- Makes a copy of the consumer with a separate state.
 function Consumer:clone()
   return stages.PipelineConsumer(self.pipe, self.state:clone())
 end

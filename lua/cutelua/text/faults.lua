@@ -819,9 +819,6 @@ function faults.notes(report)
   end
   local program = report.program
   if not report.ok or report.stopped or not program then return list, codes end
-  for i, r in ipairs(report.relies or {}) do
-    list[i], codes[i] = faults.reliance(r), notes().ROWS.relies[1]
-  end
   if report.empty then add("empty", report) end
   local no_store = stores_outside(report.lines, add)
   simreport.find_losses(program)
@@ -837,8 +834,10 @@ function faults.notes(report)
   end
   -- Add this note only if there are no others, except notes on PTX's
   -- guarantees: other notes say more about the cause of wrong outputs.
-  if report.wrong and #list == #(report.relies or {}) then
-    add_wrong(report.wrong, add)
+  if report.wrong and not list[1] then add_wrong(report.wrong, add) end
+  for _, r in ipairs(report.relies or {}) do
+    list[#list + 1] = faults.reliance(r)
+    codes[#list] = notes().ROWS.relies[1]
   end
   return list, codes
 end

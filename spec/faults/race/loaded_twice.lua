@@ -5,8 +5,8 @@
 -- expect: loaded_twice.lua:35: write after a write by a bulk copy whose
 --   completion was not waited for: element 0 of shared tensor 's' [race]
 -- expect: before it is refilled, wait at the mbarrier of the first copy; if
---   that wait is there, does the mbarrier expect the bytes of all copies, so that
---   the wait does not pass early?
+--   that wait is there, does the mbarrier expect the bytes of all copies, so
+--   that the wait does not pass early?
 local cute = require "cute"
 local arch, cpasync, _ = cute.arch, cute.nvgpu.cpasync, cute._
 local layout = cute.make_layout({8, 32}, {32, 1})

@@ -140,7 +140,7 @@ end
 
 describe("a sparse tcgen05.mma of a pair", function()
   for n, o in ipairs(CASES) do
-    it("multiplies tiles: " .. o.atom .. support.long(n, 2), function()
+    it("multiplies tiles: " .. o.atom .. support.long(n, 4), function()
       local call, C, A, B = prepare(o)
       assert.same({}, support.report(call:launch(LAUNCH)):notes())
       for i = 0, M - 1 do

@@ -114,9 +114,6 @@ describe("a grid of cooperative groups", function()
   end)
 end)
 
--- Kernels of which a run takes seconds.
-local SLOW = {a_grid_that_synchronises = true, cub_reduces_and_scans = true}
-
 describe("the language of CUDA C", function()
   local module, why = core.jit_compile("", "compute_80")
   if not module and tostring(why):find "no%-nvrtc" then
@@ -126,7 +123,8 @@ describe("the language of CUDA C", function()
   for _, k in ipairs(list) do
     for _, arch in ipairs(k.arch and {k.arch} or {"sm_80", "sm_90a"}) do
       it(("computes %s for %s%s"):format(k.name, arch,
-         arch == "sm_80" and not SLOW[k.name] and "" or " #long"),
+         -- NVRTC takes seconds for the headers of the toolkit.
+         arch == "sm_80" and not k.toolkit and "" or " #long"),
          function()
         if k.toolkit and not has_headers() then
           pending "needs the CUDA toolkit's headers"

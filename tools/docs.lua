@@ -146,9 +146,9 @@ end
 local REJECTED = {["cute.begin_if"] = true, ["cute.otherwise"] = true,
   ["cute.end_if"] = true, ["cute.endif"] = true}
 
---- Complains about `cute.NAME` in code spans if find(NAME) returns nothing. The
--- first column of tables in docs/from-*.md is ignored, because it has the
--- names of other libraries.
+--- Complains about `cute.NAME` in code spans if find(NAME) returns nothing.
+-- Names of files, such as a/cute.cu, are ignored. The first column of tables in
+-- docs/from-*.md is also ignored, because it has the names of other libraries.
 ---@param find fun(name: string): any
 ---@param path string
 ---@param text string
@@ -159,7 +159,7 @@ function docs.names(find, path, text, complain)
   end
   each_span(text, function(code, n)
     if code:find '^require "[^"]*$' then return end
-    for name, after in code:gmatch "%f[%w_.]cute(%.[%a_][%w_.]*)()" do
+    for name, after in code:gmatch "%f[%w_./]cute(%.[%a_][%w_.]*)()" do
       name = "cute" .. name:gsub("%.+$", "")
       if not REJECTED[name] and code:sub(after, after) ~= "*"
         and not find(name) then

@@ -50,7 +50,7 @@ describe("checks of documents", function()
   it("find names that cute does not have #long", function()
     local function find(name) return name == "cute.copy" end
     local function check(...) return docs.names(find, ...) end
-    local text = "| `cute.nix` | `cute.copy(a, b)`, `cute.foo` |\n"
+    local text = "| `cute.nix` | `cute.copy(a, b)`, `cute.foo`, `a/cute.cu` |\n"
     assert.same({"1: cute.nix: no such name", "1: cute.foo: no such name"},
                 complaints(check, text))
     assert.same({"1: cute.foo: no such name"},

@@ -111,7 +111,10 @@ void cover_start(Ctx *cx, SimProg *p) {
 // coordinate of mode k. The byte has the bit HIT if some element with this
 // coordinate was accessed, and the bit MISSED if some element with this
 // coordinate was not.
-enum { HIT = 1, MISSED = 2, MOST = 1 << 26 };
+// MOST: largest number of elements that are visited. DOUBTFUL_MOST: the same
+// for an input whose omitted part is doubtful in any case, so that launches
+// stay fast.
+enum { HIT = 1, MISSED = 2, MOST = 1 << 26, DOUBTFUL_MOST = 1 << 16 };
 typedef struct Cover {
   const SimArea *area;
   const uint64_t *map;
@@ -644,7 +647,7 @@ static bool find_gap(Ctx *cx, SimProg *p, int32_t arg, SimGap *g) {
   if (mem < 0) return false;
   c.bits = dtype_bits(p->fn->mem.p[mem].type);
   int64_t size = allocate(cx, &c);
-  if (!size) return false;
+  if (!size || (m->free && !a->stored && size > DOUBTFUL_MOST)) return false;
   visit(&c);
   *g = (SimGap){.mem = mem, .stored = a->stored, .rank = c.s.rank,
                 .map = c.arg->map, .none = c.size - c.hit, .size = c.size};

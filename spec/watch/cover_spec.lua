@@ -935,6 +935,12 @@ describe("a comparison that fails names a part of an input", function()
     assert.same({}, unread(inside, first, ones(24, 1)))
   end)
 
+  it("but none of a large input that a limit in the kernel omits", function()
+    local function few(t, rows) return t:lt(rows // 15) end
+    assert.equal(1, #unread(few, first, ones(300, 200)))
+    assert.same({}, unread(few, first, ones(300, 300)))
+  end)
+
   it("and no other comparison prints it", function()
     unread(inside, first, ones(24, 8))
     run(1, 32, function(x, y, n)

@@ -221,7 +221,7 @@ local function adder(list, r, known)
         far = math.min(far, own + math.abs(line - n))
       end
     end
-    list[#list + 1] = {far = far, nth = #list,
+    list[#list + 1] = {far = far,
       edit = {unchecked = true, description = description, changes = {change}}}
   end
 end
@@ -327,16 +327,7 @@ local function distances(c, executed, r)
   return near
 end
 
--- Returns the keys of a table, sorted.
-local function sorted_keys(t)
-  local list = {}
-  for k in pairs(t) do list[#list + 1] = k end
-  table.sort(list)
-  return list
-end
-
--- Adds the changes of cutelua.findings.variants and cutelua.findings.rewrites,
--- in an order that is the same in each process.
+-- Adds the changes of cutelua.findings.variants and cutelua.findings.rewrites.
 local function add_variants(add, chunk, executed, r)
   local c = code.of(chunk)
   local near = distances(c, executed, r)
@@ -349,14 +340,14 @@ local function add_variants(add, chunk, executed, r)
           (near[t.statement] or 30) + weight + delta)
       end)
   end
-  for _, name in ipairs(sorted_keys(variants.ALL)) do
+  for name, f in pairs(variants.ALL) do
     local weight = weights[name]
     if weight or weight == nil and name ~= "fills" then
-      add_all(variants.ALL[name], weight or 0)
+      add_all(f, weight or 0)
     end
   end
-  for _, name in ipairs(sorted_keys(rewrites)) do
-    if weights[name] then add_all(rewrites[name], weights[name]) end
+  for name, f in pairs(rewrites) do
+    if weights[name] then add_all(f, weights[name]) end
   end
 end
 
@@ -370,7 +361,11 @@ local function sorted(list)
       return x.start.column < y.start.column
     end
     if x.text ~= y.text then return x.text < y.text end
-    return a.nth < b.nth
+    if x.stop.line ~= y.stop.line then return x.stop.line < y.stop.line end
+    if x.stop.column ~= y.stop.column then
+      return x.stop.column < y.stop.column
+    end
+    return a.edit.description < b.edit.description
   end)
   local out, known = {}, {}
   for _, one in ipairs(list) do

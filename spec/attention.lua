@@ -3,6 +3,7 @@
 local core = require "cute.core"
 local cute = require "cute"
 local lists = require "cutelua.bench.attention_lists"
+local oracle = require "cutelua.bench.oracle"
 local support = require "spec.support"
 
 local attention = {}
@@ -50,11 +51,8 @@ end
 -- with indices from 0.
 local function normal(shape, dtype, seed)
   local t = cute.zeros(shape, dtype)
-  local list = core.param_memory(t):fill_normal(seed):list()
-  local n = #list
-  table.move(list, 1, n, 0)
-  list[n] = nil
-  return t, list
+  local b = core.param_memory(t):fill_normal(seed)
+  return t, oracle.run(b, 0, #b)
 end
 
 --- Returns the tensors of a problem, and the elements of its inputs as lists.

@@ -4,10 +4,10 @@
 #include "bind/gpulib.h"
 #include "bind/trace.h"
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <limits.h>
 #include <string.h>
 
 #include "base/gemmcheck.h"

@@ -463,14 +463,13 @@ fault {kind = "race",
     issuer = {code = "race/SPACE/wait-by-other-thread", cure = ISSUER},
     turn = {code = "race/SPACE/early-refill",
       cure = function(f, r)
-        if unfinished(f) and f.agent == "bulk copy"
-          and f.how == "write after write" then
-          return "before it is refilled, wait at the mbarrier of the first "
-            .. "copy; if that wait is there, does the mbarrier expect the "
-            .. "bytes of all copies, so that the wait does not pass early?"
-        elseif unfinished(f) and f.agent == "bulk copy" then
-          return "before it is refilled, let the thread that started the copy "
-            .. "wait until it has read: cp_async_bulk_wait_group(n, true)"
+        if unfinished(f) and f.agent == "bulk copy" then
+          return "before it is refilled, " .. (f.how == "write after write"
+            and "wait at the mbarrier of the first copy; if that wait is "
+            .. "there, does the mbarrier expect the bytes of all copies, so "
+            .. "that the wait does not pass early?"
+            or "let the thread that started the copy wait until it has read: "
+            .. "cp_async_bulk_wait_group(n, true)")
         end
         return "before it is refilled, wait until all threads have read: use "
           .. "an mbarrier that " .. (kinds.case(r).far and "the readers of all "

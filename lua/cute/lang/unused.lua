@@ -1,7 +1,8 @@
 --- Detects calls whose result is not used: calls of kernels, of cute.compile,
 -- of cute.ops, and of iterators. An example is `add(x, y)`, where `add(x,
 -- y):launch {...}` is meant. Only the first call of a kernel is recorded, so
--- later calls cost one field access. For iterators in a kernel, an example is
+-- later calls cost one field access. Also keeps the parts of inputs that
+-- launches did not read. For iterators in a kernel, an example is
 -- `cute.when(c)` or `cute.range(n)` outside of a `for`.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"

@@ -216,31 +216,28 @@ end
 -- Values
 ---------------------------------------------------------------------------
 
--- Number of wrong elements, spread over all of them, that are compared first.
-local SAMPLES = 16
-
--- Reports whether got is close to f(want, index) in all wrong elements. An
--- element for which f returns nil is not compared; at least half of the
--- elements, and at least one of the samples, must be compared.
-local function holds(d, f)
-  local wrong, skipped, seen = d.wrong, 0, false
-  for i = 0, SAMPLES - 1 do
-    local at = wrong[i * #wrong // SAMPLES + 1]
-    local want = f(d.want(at), at)
-    seen = seen or want ~= nil
-    if want ~= nil and not d.close(d.got(at), want) then return false end
-  end
-  if not seen then return false end
-  for _, at in ipairs(wrong) do
+-- Reports whether got is close to f(want, index) in the elements of a list. An
+-- element for which f returns nil is not compared; `least` elements must be
+-- compared.
+local function close_in(d, list, least, f)
+  local left = #list
+  for _, at in ipairs(list) do
     local want = f(d.want(at), at)
     if want == nil then
-      skipped = skipped + 1
-      if skipped * 2 > #wrong then return false end
+      left = left - 1
+      if left < least then return false end
     elseif not d.close(d.got(at), want) then
       return false
     end
   end
   return true
+end
+
+-- Reports whether got is close to f(want, index) in all wrong elements. At
+-- least half of them must be compared. The samples reject most functions.
+local function holds(d, f)
+  return close_in(d, d.samples, 1, f)
+    and close_in(d, d.wrong, (#d.wrong + 1) // 2, f)
 end
 
 -- Returns how many different numbers f returns for the wrong elements. Counting
@@ -397,6 +394,8 @@ local function rounded(d)
   end
 end
 
+local SAMPLES = 16  -- wrong elements that are compared first
+
 local LETTERS = {"i", "j", "k", "l", "m", "n"}
 
 -- Returns a text such as "i,j" for a coordinate, with mode k replaced by
@@ -537,6 +536,10 @@ function pattern.told(d)
     if d.differs(d.got(at), d.want(at)) then wrong[#wrong + 1] = at end
   end
   if not wrong[1] then return list end
+  d.samples = {}
+  for i = 0, SAMPLES - 1 do
+    d.samples[i + 1] = wrong[i * #wrong // SAMPLES + 1]
+  end
   list[1] = where(d)
   local text = how(d)
   if text then list[#list + 1] = (text:gsub("{(%w+)}", d.names)) end

@@ -215,20 +215,17 @@ local function compare(got, want, shape, o)
   return r
 end
 
--- Returns a function from an element's row-major number to the element.
+-- Returns a function from an element's row-major number to the element. The
+-- first call reads all elements.
 local function by_rows(t, shape)
-  local step, c, n = {}, {}, 1  -- step[k]: distance of 1-D coordinates
-  for k, extent in ipairs(shape) do step[k], c[k], n = n, 0, n * extent end
-  local list, i = {}, 0
-  for at = 0, n - 1 do
-    list[at] = t[i]
-    local k = #shape
-    while k > 0 and c[k] == shape[k] - 1 do
-      i, c[k], k = i - c[k] * step[k], 0, k - 1
+  local list
+  return function(at)
+    if not list then
+      list = {}
+      for i, x in t:elements() do list[row_major(shape, i)] = x end
     end
-    if k > 0 then i, c[k] = i + step[k], c[k] + 1 end
+    return list[at]
   end
-  return function(at) return list[at] end
 end
 
 -- The module that may have a session of `cutelua check`. An untrusted state has
@@ -240,27 +237,25 @@ end
 
 -- Returns sentences on the places and values of the differing elements, and on
 -- parts of inputs that were never read; none if nobody reads the sentences.
-local function pattern_of(got, want, shape, o)
+local function pattern_of(a, b, shape, o)
   if session_of().brief then return {} end
-  local function differs(a, b) return not agree(a, b, o) end
-  local list = pattern.told {shape = shape, got = by_rows(got, shape),
-    want = by_rows(want, shape), differs = differs,
-    close = function(a, b) return not differs(a, b) end,
+  local function close(x, y) return (agree(x, y, o)) end
+  local list = pattern.told {shape = shape, got = a, want = b, close = close,
+    differs = function(x, y) return not close(x, y) end,
     names = {got = "got", want = "want"}}
-  local more = faults.skipped(unused.skipped)
-  return table.move(more, 1, #more, #list + 1, list)
+  faults.add_skipped(list)
+  return list
 end
 
 -- Passes a difference to the session of `cutelua check`, if one runs the
 -- script. The session finds the store that wrote the first wrong element.
-local function tell_check(got, want, shape, o, message, lines)
+local function tell_check(got, a, b, shape, o, message, lines)
   local lib = session_of()
   if not lib.session then return end
   lib.verified(nil, false, nil, message, function()
     local check_compare = require "cutelua.check.compare"
     local c = check_compare.begin("reference", "got", math.huge)
     local buffer, offset = table.unpack(core.launch_values({got, n = 1})[1])
-    local a, b = by_rows(got, shape), by_rows(want, shape)
     for at = 0, cute.size(got) - 1 do
       local coord = pattern.coordinate(shape, at)
       local index = offset * 8 // got.dtype.bits
@@ -335,8 +330,9 @@ function testing.assert_close(got, want, opts)
   if r.count > 0 then
     local message = "testing.assert_close: " .. differences(r, o)
     unused.wrong = true
-    local lines = pattern_of(got, want, shape, o)
-    tell_check(got, want, shape, o, message:match "[^\n]+", lines)
+    local a, b = by_rows(got, shape), by_rows(want, shape)
+    local lines = pattern_of(a, b, shape, o)
+    tell_check(got, a, b, shape, o, message:match "[^\n]+", lines)
     unused.skipped = {}
     core.fail("lua", table.concat({message, table.unpack(lines)}, "\n  "))
   end

@@ -4,6 +4,7 @@ local outside = require "cutelua.text.outside"
 local source = require "cute.lang.source"
 local words = require "cute.lang.report"
 local simreport = require "cute.lang.simreport"
+local unused = require "cute.lang.unused"
 local at = simreport.at
 
 -- These modules are loaded when they are first needed, because most reports
@@ -440,17 +441,27 @@ local function explained(gap, gaps)
   return false
 end
 
--- Returns a note on a gap: a part of a tensor that the launch did not read or
--- store.
+-- Returns a sentence on a gap: a part of a tensor that the launch did not read
+-- or store. Also returns whether the gap is a single coordinate in its last
+-- mode.
+local function untouched(gap)
+  local parts, one = {}, nil
+  for k, m in ipairs(gap.modes) do parts[k], one = coordinates(gap, m) end
+  return ("%s of %s'%s' %s never %s (%d of %d elements)"):format(
+    table.concat(parts, gap.all and " in " or ", and "),
+    gap.map and "the tensor map of " or "", gap.tensor,
+    one and #parts == 1 and "was" or "were",
+    gap.stored and "stored" or "read", gap.none, gap.size), one
+end
+
+-- Returns a note on a gap.
 local function missing_part(gap, gaps)
   if not gap.modes[1] then
     return ("no element of '%s' was stored (0 of %d); is the condition of the "
       .. "store ever true? cute.partial_ok says that this is intended"):format(
       gap.tensor, gap.size)
   end
-  local parts, one = {}, nil
-  for k, m in ipairs(gap.modes) do parts[k], one = coordinates(gap, m) end
-  local text = table.concat(parts, gap.all and " in " or ", and ")
+  local text, one = untouched(gap)
   local ask = gap.stored and "does the copy cover the whole tile"
     or "is the tile's coordinate right"
   for _, m in ipairs(gap.modes) do
@@ -465,38 +476,25 @@ local function missing_part(gap, gaps)
     ask = one and "is a guard or the grid too small by one"
       or "is the grid too small, or a coordinate wrong"
   end
-  return ("%s of %s'%s' %s never %s (%d of %d elements); %s? "
-    .. "cute.partial_ok says that this is intended"):format(text,
-    gap.map and "the tensor map of " or "", gap.tensor,
-    one and #parts == 1 and "was" or "were",
-    gap.stored and "stored" or "read", gap.none, gap.size, ask)
-end
-
--- Returns a sentence on a part of an input that a launch never read.
-local function skipped_part(gap)
-  local parts, one = {}, nil
-  for k, m in ipairs(gap.modes) do parts[k], one = coordinates(gap, m) end
-  return ("%s of %s'%s' %s never read (%d of %d elements)"):format(
-    table.concat(parts, ", and "), gap.map and "the tensor map of " or "",
-    gap.tensor, one and #parts == 1 and "was" or "were", gap.none, gap.size)
+  return ("%s; %s? cute.partial_ok says that this is intended"):format(text,
+                                                                       ask)
 end
 
 local MOST_SKIPPED = 3  -- sentences
 
---- Returns sentences on the parts of inputs that launches never read, which may
--- explain a wrong result.
----@param by_kernel table<string, table[]> unused.skipped
----@return string[]
-function faults.skipped(by_kernel)
+--- Appends sentences on the parts of inputs that launches never read
+-- (unused.skipped), which may explain a wrong result.
+---@param sentences string[]
+function faults.add_skipped(sentences)
   local list = {}
-  for kernel, gaps in pairs(by_kernel) do
+  for kernel, gaps in pairs(unused.skipped) do
     for _, gap in ipairs(gaps) do
       list[#list + 1] = core.visible(("kernel %s: %s: %s"):format(kernel,
-        at(gap.file, gap.line) or "?", skipped_part(gap)))
+        at(gap.file, gap.line) or "?", (untouched(gap))))
     end
   end
   table.sort(list)
-  return table.move(list, 1, MOST_SKIPPED, 1, {})
+  table.move(list, 1, MOST_SKIPPED, #sentences + 1, sentences)
 end
 
 -- Returns a set of lanes as text: "lanes 0 to 3, 16", or only their number if

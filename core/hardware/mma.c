@@ -22,11 +22,14 @@ int mma_least_exponent(DType t) {
 
 static bool is_fp8(DType t) { return t == DT_E4M3 || t == DT_E5M2; }
 
+int mma_floor(DType t) { return t == DT_TF32 || t == DT_BF16 ? -133 : 0; }
+
 SimRule mma_rule(const SimMma *m) {
   bool ampere = m->arch >= 80 && m->arch < 90, fp8 = is_fp8(m->a);
   SimRule r = {.f = 25, .step = m->k, .keep = 23, .half = m->c == DT_F16};
   r.emin_a = mma_least_exponent(m->a);
   r.emin_b = mma_least_exponent(m->b);
+  if (m->arch >= 90) r.floor = mma_floor(m->a);
   if (m->arch < 75) r.f = 23;
   else if (m->arch < 90) r.f = 24;
   if (fp8 && (ampere || (m->arch == 90 && m->wgmma))) r.f = r.keep = 13;

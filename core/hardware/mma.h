@@ -4,7 +4,8 @@
 // exponent of a product is the sum of its operands' exponents. The significand
 // of a product is in [1,4) and is not normalized. A subnormal operand has the
 // smallest exponent of its format. Zeros are ignored. Let e be the largest
-// exponent of all terms. Each term is truncated toward zero to a multiple of
+// exponent of all terms; for bf16 and tf32 on Hopper and Blackwell, e is at
+// least -133. Each term is truncated toward zero to a multiple of
 // 2^(e-F). The truncated terms are added exactly, as integers, and the sum is
 // converted once: to f32 toward zero, or to f16 to nearest even. The
 // architecture determines F, and whether K is split into one or two such sums.

@@ -40,6 +40,10 @@ void mma_tile_by(const SimRule *r, int M, int N, int K, const float *A,
 float mma_sum(const SimRule *r, int n, const float *a, const float *b,
               int scale, float c);
 
+// Returns the minimum of e (mma.h) in sums of products of type t on Hopper and
+// Blackwell: -133 for bf16 and tf32, otherwise 0 (no minimum).
+int mma_floor(DType t);
+
 // Returns the exponent of x in a format whose smallest exponent is emin.
 int mma_exponent(float x, int emin);
 

@@ -53,16 +53,11 @@ bool ummamath_known(const SimUmma *u) {
 
 // ---- sums of mma.h ----
 
-// Minimum of e in sums of tf32 and bf16 products, where e is the exponent to
-// which all terms are aligned before they are added (mma.h).
-enum { FLOOR = -133 };
-
 static SimRule rule_of(const SimUmma *u, int k) {
-  bool wide = u->a == DT_TF32 || u->a == DT_BF16;
   return (SimRule){.f = 25, .step = k, .keep = 23, .half = u->d == DT_F16,
                    .emin_a = mma_least_exponent(u->a),
                    .emin_b = mma_least_exponent(u->b),
-                   .floor = wide ? FLOOR : 0};
+                   .floor = mma_floor(u->a)};
 }
 
 static int32_t exponent_of(uint8_t ue8m0) {

@@ -83,52 +83,63 @@ for _, form in ipairs {{"static layouts"}, {"dynamic layouts", dynamic = true},
   end)
 end
 
--- Sums of tiny products, which show the smallest exponent to which a tensor
--- core aligns products. A smaller exponent than in `exponent` gives the exact
--- sum; otherwise the tensor core drops products, and the sum is 0. A B200 has
--- -133 for bf16 and tf32. The public model MMA-Sim has -126 for every NVIDIA
--- GPU. The golden data do not show what an H200 has.
---   pairs(k)  the factors of the products in a sum of k products
---   sum(k)    the exact sum
-local TINY = {
-  {exponent = -133, sum = function() return 2.0 ^ -149 end,  -- the smallest f32
-   pairs = function()
-     return {{23 * 2.0 ^ -80, 89 * 2.0 ^ -80}, {2.0 ^ -80, 2.0 ^ -80}}
-   end},
-  {exponent = -126, sum = function(k) return k * 2.0 ^ -152 end,
-   pairs = function(k)
-     local list = {}
-     for i = 1, k do list[i] = {2.0 ^ -76, 2.0 ^ -76} end
-     return list
-   end},
-}
+-- The smallest f32, 2^-149, as the sum of two products: 2^(-149 - j), and the
+-- same times 2^j - 1, whose factors are listed at index j. A B200 and an H200
+-- truncate products of bf16 and tf32 to multiples of 2^-158. If j > 9, both
+-- products then add up to less than 2^-149.
+local FACTORS = {{1, 1}, {1, 3}, {1, 7}, {3, 5}, {1, 31}, {7, 9}, {1, 127},
+  {15, 17}, {7, 73}, {11, 93}, {23, 89}, {63, 65}}
+local FINEST = -158
 
-local function tiny(device, dtype, pairs, mma, k)
-  local gemm = require "kernels.gemm_sm80" {mma = mma, tile = {64, 64, 32},
-                                            permutation = {32, 32, k}}
-  local A, B = cute.zeros({64, 32}, dtype), cute.zeros({64, 32}, dtype)
-  local C = cute.zeros({64, 64}, cute.f32)
-  for i, pair in ipairs(pairs(k)) do
-    A[{0, i - 1}], B[{0, i - 1}] = pair[1], pair[2]
+-- Each function returns a function that launches C = A B^T.
+local SUMS = {}
+SUMS["mma.sync"] = function(dtype, device)
+  local f32 = dtype == "f32"
+  local k = f32 and 8 or 16
+  local gemm = require "kernels.gemm_sm80" {tile = {64, 64, 32},
+    permutation = {32, 32, k}, mma = f32 and "SM80_16x8x8_F32TF32TF32F32_TN"
+      or "SM80_16x8x16_F32BF16BF16F32_TN"}
+  return function(A, B, C)
+    gemm.kernel(A, B, C):launch {grid = gemm.grid(64, 64), block = gemm.block,
+                                 device = device}
   end
-  gemm.kernel(A, B, C):launch {grid = gemm.grid(64, 64), block = gemm.block,
-                               device = device}
-  return C(0, 0)
+end
+SUMS.wgmma = function(dtype, device)
+  local gemm = require "kernels.gemm_sm90" {consumers = 1, stages = 2,
+    tile = {64, 64, dtype == "f32" and 32 or 64}, dtype = cute[dtype],
+    d_dtype = cute.f32}
+  return function(A, B, C)
+    gemm.prepare(A, B, C, {device = device}):launch()
+  end
 end
 
 describe("a sum of tiny products", function()
-  for dtype, mma in pairs {bf16 = {"SM80_16x8x16_F32BF16BF16F32_TN", 16},
-                           tf32 = {"SM80_16x8x8_F32TF32TF32F32_TN", 8}} do
-    for _, case in ipairs(TINY) do
-      local name = ("%s below exponent %d"):format(dtype, case.exponent)
-      local function check(device)
-        assert.equal(case.sum(mma[2]), tiny(device, cute[dtype], case.pairs,
-                                            table.unpack(mma)))
+  local function check(name, dtype, device)
+    local multiply = SUMS[name](dtype, device)
+    local operand = name == "mma.sync" and dtype == "f32" and "tf32" or dtype
+    for j, f in ipairs(FACTORS) do
+      local A, B = cute.zeros({64, 64}, cute[operand]),
+        cute.zeros({64, 64}, cute[operand])
+      local C = cute.zeros({64, 64}, cute.f32)
+      local high = -74 - j // 2
+      local low = -149 - j - high
+      for i = 0, 1 do
+        A[{0, i}] = (i == 0 and f[1] or 1) * 2.0 ^ high
+        B[{0, i}] = (i == 0 and f[2] or 1) * 2.0 ^ low
       end
-      it("is exact in the simulator: " .. name, function()
-        check "sim:sm_90a"
+      multiply(A, B, C)
+      assert.equal(-149 - j >= FINEST and 2.0 ^ -149 or 0, C(0, 0))
+    end
+  end
+  for name in pairs(SUMS) do
+    for _, dtype in ipairs {"bf16", "f32"} do
+      local what = ("%s of %s"):format(name, dtype == "f32" and "tf32" or dtype)
+      it("has the finest bit of a card in the simulator: " .. what, function()
+        check(name, dtype, "sim:sm_90a")
       end)
-      it("is exact on a GPU: " .. name .. " #gpu", function() check "gpu" end)
+      it("has the finest bit 2^-158 on a GPU: " .. what .. " #gpu", function()
+        check(name, dtype, "gpu")
+      end)
     end
   end
 end)

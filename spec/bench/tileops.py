@@ -112,7 +112,7 @@ UNARY = {
     "Round": ("cute.roundeven(x)", torch.round),
     "Trunc": ("cute.trunc(x)", torch.trunc),
     "Erf": ("cute.erf(x)", torch.erf), "Log1p": ("cute.log1p(x)", torch.log1p),
-    "Expm1": ("cute.expm1(x)", torch.expm1),
+    "Expm1": ("cute.ops.expm1(x)", torch.expm1),
     "Sigmoid": ("cute.ops.sigmoid(x)", torch.sigmoid),
     "Tanh": ("cute.tanh(x)", torch.tanh),
     "Isnan": ("x:ne(x)", torch.isnan),
@@ -126,10 +126,9 @@ UNARY = {
     "Hardsigmoid": ("cute.min(cute.max(x + 3, 0), 6) * (1 / 6)", F.hardsigmoid),
     # tanh(log(1 + e^x)) = p / (p + 2) with p = e^x (e^x + 2)
     "Mish": (MISH, F.mish),
-    "SELU": ("1.0507009873554805 * cute.where(x:gt(0), x,"
-             " 1.6732632423543772 * cute.expm1(cute.min(x, 0)))", F.selu),
+    "SELU": ("cute.ops.selu(x)", F.selu),
     "LeakyReLU": ("cute.where(x:gt(0), x, x * 0.01)", F.leaky_relu),
-    "ELU": ("cute.where(x:gt(0), x, cute.expm1(cute.min(x, 0)))", F.elu),
+    "ELU": ("cute.ops.elu(x)", F.elu),
     "Hardtanh": ("cute.min(cute.max(x, -1), 1)", F.hardtanh),
     "Softplus": ("cute.where(x:gt(20), x, cute.log1p(cute.exp("
                  "cute.min(x, 20))))", F.softplus),

@@ -27,6 +27,17 @@ local function phi(x)
   return x > 0 and 1 - tail or tail
 end
 
+-- Returns e^x - 1: by its series for small x.
+local function expm1(x)
+  if math.abs(x) > 1 then return math.exp(x) - 1 end
+  local term, sum = x, x
+  for n = 2, 25 do
+    term = term * x / n
+    sum = sum + term
+  end
+  return sum
+end
+
 local EXACT = {
   sigmoid = sigmoid,
   silu = function(x) return x * sigmoid(x) end,
@@ -35,7 +46,18 @@ local EXACT = {
     return x * sigmoid(2 * math.sqrt(2 / math.pi) * (x + 0.044715 * x ^ 3))
   end,
   relu = function(x) return math.max(x, 0) end,
+  expm1 = expm1,
+  elu = function(x) return x > 0 and x or expm1(x) end,
+  selu = function(x)
+    return 1.0507009873554805 * (x > 0 and x or 1.6732632423543772 * expm1(x))
+  end,
 }
+
+-- The function's value at minus infinity, and its factor for large arguments;
+-- absent: 0 and 1. expm1 has no factor.
+local LIMITS = {sigmoid = {0}, expm1 = {-1}, elu = {-1, 1},
+                selu = {-1.0507009873554805 * 1.6732632423543772,
+                        1.0507009873554805}}
 
 -- Returns f of each element of a list, computed by a kernel in type `dtype`: on
 -- vectors of `vectors` elements, or on single values if `vectors` is nil.
@@ -91,12 +113,19 @@ describe("functions of epilogues", function()
       local list = table.move(range(-1, 1, 32), 1, 32, 1, {})
       for i, x in ipairs(big) do list[i] = x end
       local got = values(ops[name], list, cute.f32)
-      local one = name == "sigmoid" and 1
-      for i = 1, 3 do assert.equal(one or list[i], got[i]) end
-      for i = 4, 5 do assert.is_true(math.abs(got[i]) < 2 ^ -100) end
+      local low, factor = table.unpack(LIMITS[name] or {0, 1})
+      local function near(want, x)
+        assert.is_true(x == want or math.abs(x - want)
+          <= 2 ^ -22 * math.abs(want) + 2 ^ -100, x)
+      end
+      for i = 1, 3 do
+        near(name == "sigmoid" and 1 or factor and factor * list[i]
+          or math.huge, got[i])
+      end
+      for i = 4, 5 do near(low, got[i]) end
       if name == "relu" then assert.equal(0.0, got[6])
       else assert.is_true(got[6] ~= got[6]) end
-      assert.equal(one and 0.5 or 0.0, got[7])
+      assert.equal(name == "sigmoid" and 0.5 or 0.0, got[7])
     end)
 
     it(name .. " is there for f64 and bf16", function()

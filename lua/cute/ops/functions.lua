@@ -56,6 +56,19 @@ function lean.gelu(x)
   return cute.fma(-u, p * exp2(-u * u), cute.where(cute.lt(x, 0), 0, x))
 end
 
+-- If |x| is below SMALL, expm1(x) = x E(x). The coefficients of the polynomial
+-- E come from the Remez exchange algorithm, with relative error 2^-21. For
+-- larger |x|, expm1(x) = e^x - 1. Its relative error is below 2^-20 if x < 4,
+-- and grows with x if x is larger.
+local SMALL = 0.35
+local E = {[0] = 0.9999999432979637, 0.4999935199339129, 0.16666945722144003,
+           0.041879251431811114, 0.008333320742016538}
+function lean.expm1(x)
+  local p = E[#E]
+  for i = #E - 1, 0, -1 do p = cute.fma(p, x, E[i]) end
+  return cute.where(cute.lt(cute.abs(x), SMALL), p * x, exp2(x * LOG2E) - 1)
+end
+
 ---------------------------------------------------------------------------
 -- Other types
 ---------------------------------------------------------------------------
@@ -66,6 +79,8 @@ function general.sigmoid(x) return cute.rcp(1 + cute.exp2(x * -LOG2E)) end
 
 function general.silu(x) return x * general.sigmoid(x) end
 
+general.expm1 = cute.expm1
+
 function general.gelu(x)
   return 0.5 * x * (1 + cute.erf(x * math.sqrt(0.5)))
 end
@@ -73,6 +88,21 @@ end
 function general.gelu_tanh(x)
   local y = 2 * math.sqrt(2 / math.pi) * (x + 0.044715 * (x * x * x))
   return x * general.sigmoid(y)
+end
+
+---------------------------------------------------------------------------
+-- Both
+---------------------------------------------------------------------------
+
+-- The constants of SELU, with which a layer keeps mean 0 and variance 1.
+local SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
+
+for _, own in ipairs {lean, general} do
+  function own.elu(x) return cute.where(cute.gt(x, 0), x, own.expm1(x)) end
+
+  function own.selu(x)
+    return cute.where(cute.gt(x, 0), x, own.expm1(x) * ALPHA) * SCALE
+  end
 end
 
 ---------------------------------------------------------------------------
@@ -124,6 +154,15 @@ functions.sigmoid = of "sigmoid"
 
 --- Returns x / (1 + e^-x).
 functions.silu = of "silu"
+
+--- Returns e^x - 1.
+functions.expm1 = of "expm1"
+
+--- Returns x if x > 0, otherwise e^x - 1.
+functions.elu = of "elu"
+
+--- Returns SELU: 1.0507 x if x > 0, otherwise 1.7581 (e^x - 1).
+functions.selu = of "selu"
 
 --- Returns x Phi(x), where Phi is the standard normal distribution function.
 functions.gelu = of "gelu"

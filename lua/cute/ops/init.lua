@@ -54,6 +54,9 @@ return sign.parts({}, "cute.ops", "ops.", {
   ["cute.ops.int4"] = [[int4(q: tensor|function, n?: integer, k?: integer)]],
   ["cute.ops.functions"] = [[
     relu(x: number|value|vector)
+    expm1(x: number|value|vector)
+    elu(x: number|value|vector)
+    selu(x: number|value|vector)
     sigmoid(x: number|value|vector)
     silu(x: number|value|vector)
     gelu(x: number|value|vector)

@@ -91,6 +91,7 @@ local function meant(t, o, m, n)
     -- gates, D has only half of the tile's columns.
     and not (t.epi and o.gated)
     and not (t.split == "stream" and (o.promote or o.gated))
+    and not (t.split and o.blocks and o.promote > 1)
     and (not o.groups or for_groups(t, o))
     and (not t.grouped or o.groups)
 end
@@ -135,8 +136,9 @@ local function options_of(t, width, fixed, o)
   end
   if t.few then c.consumers = t.consumers or 1 end
   if c.min_blocks then c.persistent = false end
-  c.tile = {t[1], width, 1024 // o.a_dtype.bits
-            * (t.deep or t.few and 2 or 1)}
+  -- A step with scale factors is one tile along K.
+  local deep = not o.blocks and (t.deep or t.few and 2) or 1
+  c.tile = {t[1], width, 1024 // o.a_dtype.bits * deep}
   return c
 end
 
@@ -154,20 +156,6 @@ end
 -- Reports whether integer wgmma supports n columns.
 local function has_integer_mma(n) return n % 16 == 0 or n == 8 or n == 24 end
 
--- The largest number of accumulators and column factors that fit into a
--- thread's registers if accumulators are promoted. A tile of 128x208 with a
--- factor for each column spilled 1028 bytes.
-local MOST_HELD = 220
-
--- Reports whether a thread has registers for the scale factors of a tile's
--- columns.
-local function holds(c, o)
-  if o.blocks ~= 1 then return true end
-  local sums = options.sums_of {tile = c.tile, promote = o.promote,
-    consumers = c.consumers or o.consumers, pingpong = c.schedule == "pingpong"}
-  return sums + c.tile[2] // 4 <= MOST_HELD
-end
-
 -- Returns the candidates for m rows and n columns. A candidate is a table of
 -- options that gemm_sm90 accepts, without the number of stages. `fixed` has the
 -- given options; `o` has the given options and the defaults of all others.
@@ -178,7 +166,7 @@ local function listed(fixed, o, m, n, sms)
                                or {}) do
       local c = options_of(t, width, fixed, o)
       local name = words(c)
-      if not there[name] and holds(c, o) then
+      if not there[name] then
         list[#list + 1], there[name] = c, true
       end
     end

@@ -83,10 +83,16 @@ return {
     ["256x192"] = 1.04, ["256x192 cluster"] = 1.035, ["256x208"] = 1.035,
     ["256x208 cluster"] = 1.02, ["64x8 promoted"] = 1.08,
     ["64x16 promoted"] = 1.07, ["64x32 promoted"] = 1.05,
-    ["64x128 promoted"] = 1.08, ["128x128 promoted"] = 1.045,
-    ["128x128 turns promoted"] = 1.03},
+    ["64x64 promoted"] = 0.92, ["64x128 promoted"] = 0.97,
+    ["128x64 promoted"] = 1.18, ["128x96 promoted"] = 1.12,
+    ["128x128 promoted"] = 1.045, ["128x128 turns promoted"] = 1.2,
+    ["128x160 promoted"] = 1.06},
   -- For promoted accumulators: the cycles per addition in which no products
-  -- run, and the additional energy of the additions, as a fraction.
+  -- run, if a warpgroup has one set of accumulators or two; and the additional
+  -- energy of the additions, as a fraction.
   add = 146, by_adding = 0.066,
+  -- The cycles that the scale factors of a block of K take for 64 rows and 128
+  -- columns, with a factor for each column or for several columns.
+  scale_each = 350, scale = 100,
 }
 -- SPDX-License-Identifier: MIT

@@ -2,8 +2,8 @@
 -- roles of its warps.
 local core = require "cute.core"
 local cute = require "cute"
+local block_scales = require "kernels.gemm_sm90.block_scales"
 local store_tile = require "kernels.gemm_sm90.store_tile"
-local factors_of = require "kernels.gemm_sm90.block_scales"
 local cluster_splitk = require "kernels.gemm_sm90.cluster_splitk"
 local ragged = require "kernels.groups"
 local mainloop = require "kernels.gemm_sm90.mainloop"
@@ -12,6 +12,7 @@ local producer = require "kernels.gemm_sm90.producer"
 local tile_order = require "kernels.gemm_sm90.tile_order"
 local smem = require "kernels.gemm_sm90.smem"
 local sources = require "kernels.gemm_sm90.sources"
+local tiles = require "cute.tiles"
 
 local _ = cute._
 local cpasync, pipeline = cute.nvgpu.cpasync, cute.pipeline
@@ -64,6 +65,10 @@ local function make_turns(o, warp, maker)
     producer_group = Group(Agent.Warp, 4), maker = maker, defer_sync = true}
 end
 
+-- Returns the number of steps of k_tiles tiles along K. All tiles of a step
+-- have the same scale factors.
+local function steps_of(o, k_tiles) return tiles.count(k_tiles, o.promote) end
+
 --- Makes the kernel for options with all defaults filled in (options.complete).
 ---@return table {f =, a =, b =, d =, epi_mma =}: a, b and d are layouts of
 -- stages and buffers; epi_mma: a tiled MMA of 64 rows and o.epi[2] columns
@@ -91,6 +96,7 @@ return function(o)
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
     local loader = tid:eq(consumers * WARPGROUP)
+    local scaler = o.blocks and warp:eq(4 * consumers + 1)
     cute.when(loader, function()
       for _, atom in ipairs {tma_a, tma_b, tma_d} do
         cpasync.prefetch_descriptor(atom)
@@ -104,6 +110,7 @@ return function(o)
     local sD = cute.make_smem_tensor(o.d_dtype, layout_d, 1024)
     local pipe = make_ring(o, tma_a.tx_bytes + tma_b.tx_bytes, loader)
     local order = o.pingpong and make_turns(o, warp, loader)
+    local ring = o.blocks and block_scales.ring(o, loader, SA, SB)
     local read_of = #maps > 0 and sources.new(o, maps, loader)
     local m, n = cute.arch.block_in_cluster_idx()
     local rank, first_k, mail = 0, 0, nil
@@ -139,7 +146,12 @@ return function(o)
       end
       if made then
         cute.arch.sync_warp()
-        made:arrive()
+        if ring then
+          cute.when(scaler, function() made:arrive_and_wait() end,
+                    function() made:arrive() end)
+        else
+          made:arrive()
+        end
       end
       if o.pdl and not o.ahead then cute.arch.griddepcontrol_wait() end
       cute.when(loader, function()
@@ -151,6 +163,13 @@ return function(o)
           atoms = space and space.b, maps = maps_of(1)})
         producer.run(o, pipe, {a, b}, walk "producer", first_k, k_tiles, parts)
       end)
+      if ring then
+        cute.when(scaler, function()
+          if o.ahead then cute.arch.griddepcontrol_wait() end
+          block_scales.load(o, ring, walk "factors", first_k // o.promote,
+                            steps_of(o, k_tiles))
+        end)
+      end
     end
 
     local function consume()
@@ -176,11 +195,16 @@ return function(o)
         alpha = alpha, beta = beta, more = more, atoms = space and space.d,
         maps = maps_of(2 + group),
         sources = read_of and read_of:of(epi_mma, group, tid % WARPGROUP)})
+      local factors = ring and block_scales.reader(o, ring, out, acc)
       local work = walk "consumer"
-      if o.pingpong then
-        work:advance_to_next_work(group)
-        read:advance(group * k_tiles)
+      -- Advances by `count` tiles, of which `others` belong to other
+      -- warpgroups.
+      local function advance(count, others)
+        work:advance_to_next_work(count)
+        read:advance(others * k_tiles)
+        if factors then factors.skip(others * steps_of(o, k_tiles)) end
       end
+      if o.pingpong then advance(group, group) end
       tile_order.each(o, work, function()
         local w = work:get_current_work()
         store_tile.ahead(o, out, w.tile_idx)
@@ -191,7 +215,7 @@ return function(o)
         local sums, steps = acc, w.k_count or k_tiles
         if o.promote then
           sums = mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
-            steps, o.blocks and factors_of(o, out, acc, w, SA, SB))
+                                            steps, factors)
           issued()
         else
           mainloop.multiply(mma, pipe, read, acc, tCrA[1], tCrB, steps, issued)
@@ -210,12 +234,8 @@ return function(o)
         else
           store_tile.store(o, out, sums, w)
         end
-        if o.pingpong then
-          work:advance_to_next_work(consumers)
-          read:advance((consumers - 1) * k_tiles)
-        else
-          work:advance_to_next_work()
-        end
+        if o.pingpong then advance(consumers, consumers - 1)
+        else work:advance_to_next_work() end
       end)
       -- Permits the next launch only here. If it started earlier, its waiting
       -- blocks would slow down the running blocks.

@@ -43,6 +43,16 @@ function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   pipe:consumer_release(before)
 end
 
+-- Adds accumulators to `sums`, multiplied by their scale factors if there are
+-- any.
+local function add(sums, acc, factors)
+  if factors then
+    sums:store(cute.fma(acc:load(), factors.by():load(), sums:load()))
+  else
+    sums:store(sums:load() + acc:load())
+  end
+end
+
 --- Multiplies one tile and returns the sums, in type o.acc. acc holds the
 -- accumulators for 64 rows of each warpgroup. After every `promote` tiles along
 -- K, acc is added to the sums. Each fragment in the list tCrA is for 64 rows of
@@ -55,11 +65,8 @@ function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
     if o.promote == 1 then return f(0) end
     for k in cute.range(count) do f(k) end
   end
-  local all = tiles.count(k_tiles, o.promote)
-  if factors then factors.begin() end
-  for at in cute.range(all) do
+  for at in cute.range(tiles.count(k_tiles, o.promote)) do
     local count = cute.min(o.promote, k_tiles - at * o.promote)
-    if factors then factors.step(at, all) end
     for i, rows in ipairs(tCrA) do
       local from = read:clone()
       each(count, function(k)
@@ -72,6 +79,7 @@ function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
         warpgroup.commit_group()
         from:advance()
       end)
+      if factors then factors.take(i - 1) end
       warpgroup.wait_group(0)
       if i == #tCrA then
         each(count, function()
@@ -79,14 +87,10 @@ function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
           read:advance()
         end)
       end
-      local part = cute.make_tensor(sums.iterator + (i - 1) * cute.size(acc),
-                                    acc.layout)
-      if factors then
-        part:store(cute.fma(acc:load(), factors.by(i - 1):load(), part:load()))
-      else
-        part:store(part:load() + acc:load())
-      end
+      add(cute.make_tensor(sums.iterator + (i - 1) * cute.size(acc),
+                           acc.layout), acc, factors)
     end
+    if factors then factors.release() end
   end
   return sums
 end

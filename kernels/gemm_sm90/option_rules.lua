@@ -145,6 +145,10 @@ function wrong.together(o)
     .. "be combined with clusters or schedule = \"pingpong\"", o.split)
   need(not o.dynamic or not o.stream and o.persistent,
     "scheduler = \"dynamic\" needs persistent = true and split = 1")
+  need(not o.blocks or not o.dynamic and not o.stream and (o.split == 1
+    or o.promote == 1), "blocks = %s cannot be combined with scheduler = "
+    .. "\"dynamic\", with split = \"stream\", or with split and promote > 1",
+    core.show(o.blocks))
   need(not o.pingpong or o.persistent, "schedule = \"pingpong\" needs "
     .. "persistent blocks, but persistent = false gives one tile to each block")
 end

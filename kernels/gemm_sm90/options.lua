@@ -1,5 +1,6 @@
 --- The options of kernels/gemm_sm90 with their defaults, and derived values.
 local rules = require "kernels.operand_rules"
+local block_scales = require "kernels.gemm_sm90.block_scales"
 local cute = require "cute"
 local wrong = require "kernels.gemm_sm90.option_rules"
 
@@ -15,11 +16,15 @@ local DEFAULTS = {
   scheduler = "static", persistent = true, min_blocks = 1, epi_loop = false,
 }
 
+-- Returns the number of rows that a warpgroup computes.
+local function rows_of(o)
+  return o.pingpong and o.tile[1] or o.tile[1] // o.consumers
+end
+
 --- Returns the number of accumulators of a thread. With the option `promote`, a
 -- thread has the sums of its tile and, in addition, accumulators for 64 rows.
 function options.sums_of(o)
-  local rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
-  return (rows + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
+  return (rows_of(o) + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
 end
 
 -- Returns the register counts of threads, {producer, consumer}. Returns nil if
@@ -72,11 +77,15 @@ function options.complete(given, sure)
   o.d_dtype = o.d_dtype or o.a_dtype.bits == 8 and (o.a_dtype.is_integer
     and cute.i32 or cute.bf16) or o.dtype
   o.pingpong = o.schedule == "pingpong"
+  if o.blocks then
+    o.promote, o.factor_bytes = o.promote or 1, block_scales.bytes(o)
+  end
+  o.sums = options.sums_of(o)
   o.registers = registers(o)
   o.clustered = o.cluster[1] * o.cluster[2] > 1
-  o.producer_threads = o.registers and WARPGROUP or 32
+  o.producer_threads = o.registers and WARPGROUP or o.blocks and 64 or 32
   o.block = o.consumers * WARPGROUP + o.producer_threads
-  o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
+  o.rows = rows_of(o)
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic or o.groups ~= nil
   if o.stream then o.split = 1 end

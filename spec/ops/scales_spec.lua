@@ -551,4 +551,67 @@ describe("int4 weights", function()
     assert.is_false(pcall(cute.ops.int4, matrix({15, 64}, "u8")))
   end)
 end)
+
+-- {M, N, K, columns that share a factor, options of gemm_sm90}. The tiles along
+-- K are more and fewer than the stages, and their number is no multiple of the
+-- stages that multiply_overlapped (kernels/gemm_sm90/mainloop.lua) takes at
+-- once.
+local TILED = {
+  {130, 152, 384, 1, {tile = {128, 128, 128}, stages = 3}},
+  {130, 300, 384, 128, {tile = {128, 192, 128}, stages = 3}},
+  {130, 304, 1152, 128, {tile = {128, 128, 128}, schedule = "pingpong"}},
+  {130, 136, 640, 128, {tile = {128, 80, 128}, stages = 2}},
+  {70, 104, 640, 1, {tile = {64, 64, 128}, consumers = 1, split = 2}},
+  {70, 72, 1280, 128, {tile = {64, 96, 128}, consumers = 1, split = 4}},
+  {270, 104, 640, 1, {tile = {256, 96, 128}, stages = 3}},
+  {70, 104, 128, 1, {tile = {64, 96, 128}, consumers = 1, persistent = false}},
+  {130, 152, 384, 1, {tile = {128, 160, 128}, cluster = {2, 1}, stages = 3}},
+}
+
+describe("factors of blocks of K in gemm_sm90", function()
+  for n, c in ipairs(TILED) do
+    local M, N, K, blocks, o = table.unpack(c)
+    local name = ("%dx%dx%d, %d columns, tile %s"):format(M, N, K, blocks,
+      table.concat(o.tile, "x"))
+    it("are right: " .. name .. support.long(n), function()
+      local A, B = matrix({M, K}, "e4m3", 1), matrix({N, K}, "e4m3", 2)
+      local SA, sa = SCALES.strips(M, K, 128, 4)
+      local SB, sb
+      if blocks == 1 then
+        SB, sb = SCALES.strips(N, K, 128, 5)
+      else
+        local t, f = SCALES.blocks(N, K, 128, 5)
+        local rows, along = table.unpack(t.shape)
+        SB, sb = cute.make_tensor(t.iterator, cute.make_layout(
+          {{128, rows}, along}, {{0, t.stride[1]}, t.stride[2]})), f
+      end
+      local D = cute.full({M, N}, 0 / 0, cute.f32)
+      local all = {blocks = blocks, dtype = cute.e4m3, d_dtype = cute.f32}
+      for option, v in pairs(o) do all[option] = v end
+      local made = require "kernels.gemm_sm90" (all)
+      local run = made.prepare(A, B, D, {device = "sim:sm_90a", sms = 3,
+                                         factors = {SA, SB}})
+      run:launch()
+      for i = 0, M - 1, 17 do
+        for j = 0, N - 1, 7 do
+          local sum = 0
+          for k = 0, K - 1 do
+            sum = sum + A(i, k) * B(j, k) * sa(i, k) * sb(j, k)
+          end
+          assert.equal(sum, D(i, j))
+        end
+      end
+      kernels.compiles(run.program, {"sm_90a"})
+    end)
+  end
+
+  it("cannot be combined with some options", function()
+    for _, o in ipairs {{scheduler = "dynamic"}, {split = "stream"},
+                        {split = 2, promote = 2}} do
+      o.blocks, o.dtype = 1, cute.e4m3
+      assert.error_matches(function() require "kernels.gemm_sm90" (o) end,
+                           "blocks = 1 cannot be combined with")
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -68,11 +68,19 @@ local function kind_of(name, x, rows, k, group, groups, ragged, batch)
     and ", with modes of the batch in front or without" or "")
 end
 
+-- Returns the number of rows that share a factor x of this kind. `rows` is the
+-- number of the operand's rows.
+local function rows_of(kind, x, rows)
+  return kind == "blocks" and cute.size(x, cute.rank(x) - 2) == rows and 1
+    or BLOCK
+end
+
 --- Sets the fields of problem p that describe its scale factors. p.scale_a and
 -- p.scale_b are their kinds. p.group is the number of elements of K of a block,
--- if blocks of K have factors. p.value is the type of scaled sums.
--- p.own_factors says whether each matrix of a batch has its own scale_b. For
--- factors of formats, sets the fields of cute.ops.formats instead.
+-- if blocks of K have factors; p.blocks_a and p.blocks_b are then the numbers
+-- of rows of A and of B that share a factor. p.value is the type of scaled
+-- sums. p.own_factors says whether each matrix of a batch has its own scale_b.
+-- For factors of formats, sets the fields of cute.ops.formats instead.
 function scales.look(p, o)
   if formats.look(p, o) then
     p.value = p.sums
@@ -94,8 +102,8 @@ function scales.look(p, o)
   p.own_factors = each or nil
   if p.scale_a == "blocks" or p.scale_b == "blocks" then
     p.group = group
-    p.blocks_b = p.scale_b == "blocks"
-      and cute.size(o.scale_b, cute.rank(o.scale_b) - 2) == p.n and 1 or BLOCK
+    p.blocks_a = rows_of(p.scale_a, o.scale_a, p.m)
+    p.blocks_b = rows_of(p.scale_b, o.scale_b, p.n)
   end
   local z, S = o.zeros, o.scale_b
   if z and p.b ~= cute.Int4 then

@@ -54,14 +54,12 @@ local function promote(p)
 end
 
 -- Reports whether a candidate's kernel can apply one scale factor for each
--- p.group elements of K. B has such factors for each row, or for each 128 rows.
+-- p.group elements of K.
 local function has_factors(p, o)
   -- With 16-bit operands and scale factors, the option `epi`
   -- (kernels/gemm_sm90.lua) would make the kernel spill registers.
   if p.a.bits == 16 and o.epi then return false end
   return o.tile[3] * o.promote == p.group and o.stages > o.promote
-    and math.type(o.split) ~= "integer"
-    and (p.blocks_b ~= 128 or 128 % o.tile[2] == 0 or o.tile[2] % 128 == 0)
 end
 
 -- Fractions of time that an epilogue adds, measured for products of several
@@ -118,7 +116,8 @@ end
 -- candidates that compute D^T = B A^T, whose tiles can be narrow along M.
 local function candidates(p, swap)
   local o, out = tma.options(sm90, p, swap), {}
-  o.promote, o.blocks = promote(p), p.group and p.blocks_b or nil
+  o.promote = promote(p)
+  o.blocks = p.group and (swap and p.blocks_a or p.blocks_b) or nil
   local sources, told = sources_of(p, swap)
   o.sources = told
   if p.fused or told then o.epilogue = tma.LATER end
@@ -147,7 +146,8 @@ end
 
 function sm90.list(p)
   local out = candidates(p, false)
-  if p.gated or p.group or p.ragged then return out end
+  -- Few rows with 16-bit types and scale factors are left to gemm_skinny.
+  if p.gated or p.ragged or p.group and p.a.bits == 16 then return out end
   local turned = candidates(p, true)
   return table.move(turned, 1, #turned, #out + 1, out)
 end

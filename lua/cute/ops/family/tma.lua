@@ -204,6 +204,7 @@ function tma.make(kernel, p, c)
             local list = made.with(known, A, B, D, table.unpack(sources))
             if p.group then
               local SA, SB = scales.blocks(p, call.o, p.batch)
+              if c.swap then SA, SB = SB, SA end
               list[13], list[14] = SA or false, SB or false
             end
             return list

@@ -90,7 +90,7 @@ return {
   -- For promoted accumulators: the cycles per addition in which no products
   -- run, if a warpgroup has one set of accumulators or two; and the additional
   -- energy of the additions, as a fraction.
-  add = 146, by_adding = 0.066,
+  add = 146, add_overlapped = 100, by_adding = 0.066,
   -- The cycles that the scale factors of a block of K take for 64 rows and 128
   -- columns, with a factor for each column or for several columns.
   scale_each = 350, scale = 100,

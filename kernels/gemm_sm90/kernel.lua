@@ -213,7 +213,11 @@ return function(o)
           if order then order:arrive() end
         end
         local sums, steps = acc, w.k_count or k_tiles
-        if o.promote then
+        if o.overlapped then
+          sums = mainloop.multiply_overlapped(mma, pipe, read, acc, tCrA[1],
+                                              tCrB, steps, factors)
+          issued()
+        elseif o.promote then
           sums = mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
                                             steps, factors)
           issued()

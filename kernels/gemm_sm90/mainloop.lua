@@ -43,6 +43,18 @@ function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   pipe:consumer_release(before)
 end
 
+-- Starts the products of the stage at state `from`: acc = A B^T. Advances the
+-- state.
+local function start(mma, pipe, from, acc, rows, tCrB)
+  pipe:consumer_wait(from)
+  warpgroup.fence()
+  mma:set(warpgroup.Field.ACCUMULATE, false)
+  cute.gemm(mma, acc, rows(_, _, _, from.index), tCrB(_, _, _, from.index), acc)
+  mma:set(warpgroup.Field.ACCUMULATE, true)
+  warpgroup.commit_group()
+  from:advance()
+end
+
 -- Adds accumulators to `sums`, multiplied by their scale factors if there are
 -- any.
 local function add(sums, acc, factors)
@@ -51,6 +63,46 @@ local function add(sums, acc, factors)
   else
     sums:store(sums:load() + acc:load())
   end
+end
+
+-- The number of stages in an iteration of multiply_overlapped. No products may
+-- run from one iteration to the next: ptxas would serialize all wgmmas.
+local CHAIN = 4
+
+--- Multiplies one tile and returns the sums, like multiply_promoted with
+-- promote = 1 and 64 rows for each warpgroup. The products of a stage run while
+-- those of the preceding stage are added, so there are two sets of
+-- accumulators.
+function mainloop.multiply_overlapped(mma, pipe, read, acc, rows, tCrB, k_tiles,
+                                      factors)
+  local sums = cute.make_fragment_like(acc)
+  local sets = {[0] = acc, cute.make_fragment_like(acc)}
+  sums:fill(0)
+  -- Adds the products of a stage. `later` is the number of later stages whose
+  -- products have begun.
+  local function finish(set, later)
+    if factors then factors.take(0) end
+    warpgroup.wait_group(later)
+    pipe:consumer_release(read)
+    read:advance()
+    add(sums, set, factors)
+    if factors then factors.release() end
+  end
+  local ahead = read:clone()
+  local function issue(set) start(mma, pipe, ahead, set, rows, tCrB) end
+  for _ in cute.range(k_tiles // CHAIN) do
+    issue(sets[0])
+    for i = 1, CHAIN - 1 do
+      issue(sets[i % 2])
+      finish(sets[(i - 1) % 2], 1)
+    end
+    finish(sets[(CHAIN - 1) % 2], 0)
+  end
+  for _ in cute.range(k_tiles % CHAIN) do
+    issue(acc)
+    finish(acc, 0)
+  end
+  return sums
 end
 
 --- Multiplies one tile and returns the sums, in type o.acc. acc holds the

@@ -198,7 +198,8 @@ local function pace_of(o, p)
   local step = math.max(bm * bn * bk / C.fmas * p.bits / 16,
     p.pieces * math.max(bm + bn, asked(o, p) / C.cut_fill) * 128 / C.fill)
   if o.promote then
-    step = step + C.add * o.rows / 64 / o.promote
+    step = step + (o.overlapped and C.add_overlapped or C.add)
+      * o.rows / 64 / o.promote
   end
   if o.blocks then
     step = step + (o.blocks == 1 and C.scale_each or C.scale) * bn / 128

@@ -21,10 +21,23 @@ local function rows_of(o)
   return o.pingpong and o.tile[1] or o.tile[1] // o.consumers
 end
 
+-- The widest tile, and the largest number of consumers, for which a thread has
+-- registers for its sums and two sets of accumulators.
+local MOST_OVERLAPPED, MOST_CONSUMERS = 128, 2
+
+-- Reports whether the products of a stage run while those of the preceding
+-- stage are added to the sums.
+local function overlapped(o)
+  return o.promote == 1 and rows_of(o) == 64 and o.tile[2] <= MOST_OVERLAPPED
+    and o.consumers <= MOST_CONSUMERS and o.stages > 1
+end
+
 --- Returns the number of accumulators of a thread. With the option `promote`, a
--- thread has the sums of its tile and, in addition, accumulators for 64 rows.
+-- thread has the sums of its tile and, in addition, accumulators for 64 rows,
+-- or two sets of them.
 function options.sums_of(o)
-  return (rows_of(o) + (o.promote and 64 or 0)) * o.tile[2] // WARPGROUP
+  local more = overlapped(o) and 128 or o.promote and 64 or 0
+  return (rows_of(o) + more) * o.tile[2] // WARPGROUP
 end
 
 -- Returns the register counts of threads, {producer, consumer}. Returns nil if
@@ -80,7 +93,7 @@ function options.complete(given, sure)
   if o.blocks then
     o.promote, o.factor_bytes = o.promote or 1, block_scales.bytes(o)
   end
-  o.sums = options.sums_of(o)
+  o.overlapped, o.sums = overlapped(o), options.sums_of(o)
   o.registers = registers(o)
   o.clustered = o.cluster[1] * o.cluster[2] > 1
   o.producer_threads = o.registers and WARPGROUP or o.blocks and 64 or 32

@@ -153,6 +153,10 @@ local WAVES = 8
 -- many if each element belongs to a different result.
 local HELD = 64
 
+-- At most this many rows are few, and a block of threads that each reduce them
+-- alone has ALONE threads.
+local FEW, ALONE = 4, 128
+
 -- Returns the number of blocks that share a result, so that every
 -- multiprocessor has blocks, if possible. `rounds` is the number of loop
 -- iterations that a thread would execute alone. With several blocks, each
@@ -188,6 +192,10 @@ local function across(p, o, rows)
   o.block, o.lanes = BLOCK, math.min(power(wide), WARP)
   local deep = o.block // o.lanes
   while deep > 1 and deep > rows do deep = deep // 2 end
+  -- With enough results, a thread reduces few rows alone.
+  if rows <= FEW and wide >= p.sms * ALONE then
+    o.lanes, deep = ALONE, 1
+  end
   o.block = math.max(WARP, deep * o.lanes)
   deep = o.block // o.lanes
   o.steps = math.min(STEPS, power(up(rows, deep)))

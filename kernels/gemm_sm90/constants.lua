@@ -82,10 +82,12 @@ return {
     ["256x128 cluster"] = 1.07, ["256x160"] = 1.11, ["256x160 cluster"] = 1.06,
     ["256x192"] = 1.04, ["256x192 cluster"] = 1.035, ["256x208"] = 1.035,
     ["256x208 cluster"] = 1.02, ["64x8 promoted"] = 1.08,
-    ["64x16 promoted"] = 1.07, ["64x32 promoted"] = 1.05,
+    ["64x16 promoted"] = 1.07, ["64x16 two promoted"] = 1.12,
+    ["64x32 promoted"] = 1.05,
     ["64x64 promoted"] = 0.92, ["64x128 promoted"] = 0.97,
-    ["128x64 promoted"] = 1.18, ["128x96 promoted"] = 1.12,
-    ["128x128 promoted"] = 1.045, ["128x128 turns promoted"] = 1.2,
+    ["128x64 promoted"] = 1.32, ["128x64 split promoted"] = 1.06,
+    ["128x96 promoted"] = 1.12,
+    ["128x128 promoted"] = 1.045, ["128x128 turns promoted"] = 1.34,
     ["128x160 promoted"] = 1.06},
   -- For promoted accumulators: the cycles per addition in which no products
   -- run, if a warpgroup has one set of accumulators or two; and the additional

@@ -484,17 +484,33 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
--- With fewer vectors, small blocks distribute them over more multiprocessors.
-local MANY = 1 << 16
+-- Returns the bytes of n vectors of all operands, without those of operands
+-- that are broadcast along a mode.
+local function bytes_of(p, n)
+  local bits = 0
+  for _, list in ipairs {p.inputs, p.outputs} do
+    for _, x in ipairs(list) do
+      local least = math.min(table.unpack(x.stride))
+      bits = bits + (least == 0 and 0 or x.dtype.bits)
+    end
+  end
+  return n * p.width * bits // 8
+end
 
--- Returns the number of threads of a block. Blocks of 256 threads with one
--- vector each are faster than blocks of 128 (1024x4096 of f32 on an H200: 5.5
--- and 6.0 us; with two vectors each, blocks of 128 take 5.4 us).
+-- A launch of at least MANY vectors whose operands have at most STAYS bytes,
+-- which L2 keeps, has blocks of 256 threads with one vector each. For 1024x4096
+-- of f32 and a row, they take 5.5 us on an H200, and blocks of 128 threads 6.0.
+-- Beyond L2, blocks of 128 threads are faster (1/x of 2^28 f16: 255 and 259
+-- us), and with fewer vectors they fill more multiprocessors.
+local MANY, STAYS = 1 << 16, 40 << 20
+
+-- Returns the number of threads of a block.
 local function block_of(p)
   if p.across then return 256 end
   local count = p.extents[1] // p.width
   for i = 2, #p.extents do count = count * p.extents[i] end
-  return p.steps == 1 and count >= MANY and 256 or 128
+  return p.steps == 1 and count >= MANY and bytes_of(p, count) <= STAYS and 256
+    or 128
 end
 
 -- Returns p with other extents, which are the kernel's arguments from

@@ -201,7 +201,8 @@ local function pace_of(o, p)
     step = step + (o.overlapped and C.add_overlapped or C.add)
       * o.rows / 64 / o.promote
   end
-  if o.blocks then
+  -- For 16-bit types, cute.ops.family.sm90 adds the time of scale factors.
+  if o.blocks and p.bits == 8 then
     step = step + (o.blocks == 1 and C.scale_each or C.scale) * bn / 128
       * o.rows / 64 / o.promote
   end

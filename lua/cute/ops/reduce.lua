@@ -156,6 +156,7 @@ local HELD = 64
 -- At most this many rows are few, and a block of threads that each reduce them
 -- alone has ALONE threads.
 local FEW, ALONE = 4, 128
+local INDEX = 64  -- bits of an index, the result of argmax and argmin
 
 -- Returns the number of blocks that share a result, so that every
 -- multiprocessor has blocks, if possible. `rounds` is the number of loop
@@ -188,14 +189,16 @@ local function along(p, o, vectors)
 end
 
 local function across(p, o, rows)
+  -- With enough results, a thread reduces few rows alone.
+  local alone = rows <= FEW and o.places >= p.sms * ALONE * o.width
+  -- A thread then stores 16 bytes of indices. With more, the stores of a warp
+  -- would not be contiguous.
+  if alone and o.index then o.width = math.min(o.width, 128 // INDEX) end
   local wide = o.places // o.width
   o.block, o.lanes = BLOCK, math.min(power(wide), WARP)
   local deep = o.block // o.lanes
   while deep > 1 and deep > rows do deep = deep // 2 end
-  -- With enough results, a thread reduces few rows alone.
-  if rows <= FEW and wide >= p.sms * ALONE then
-    o.lanes, deep = ALONE, 1
-  end
+  if alone then o.lanes, deep = ALONE, 1 end
   o.block = math.max(WARP, deep * o.lanes)
   deep = o.block // o.lanes
   o.steps = math.min(STEPS, power(up(rows, deep)))

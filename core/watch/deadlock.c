@@ -200,9 +200,17 @@ static uint32_t hasty_wait(const SimCluster *c, const SimMbar *of) {
     if (b->at / size != of->at / size) continue;
     for (int j = 0; j < c->prog->nall; j++)
       if (simmbar_ahead(&c->warp[j], b) > b->early)
-        return simmbar_waited(&c->warp[j], b);
+        return b->use[j].waited;
   }
   return 0;
+}
+
+// Reports whether w skips a phase: it waits at b for the phase after the one
+// for which it should wait next. The wait then has the wrong parity.
+static bool skips(const SimWarp *w, const SimMbar *b) {
+  // a producer's first wait passes before any phase has ended
+  bool early = b->early && *simmbar_waits(w->cluster, w->id, b) != b->born;
+  return simmbar_ahead(w, b) == (early ? 0 : -1);
 }
 
 static void judge_mbarrier(Stop *s, bool nobody) {
@@ -221,7 +229,7 @@ static void judge_mbarrier(Stop *s, bool nobody) {
     s->lack = LACK_BYTES;
   } else if (!fills && ahead > 0 && !last) {
     s->lack = LACK_PARITY;
-  } else if (!some && simmbar_skipped(s->w, b) &&
+  } else if (!some && skips(s->w, b) &&
              (ahead < 0 || !(nobody || hasty_wait(s->w->cluster, b)))) {
     s->lack = fills ? LACK_FIRST : LACK_PARITY;
     s->rank = 2;

@@ -4,6 +4,7 @@
 #include "sim/mbar.h"
 #include "sim/tcgen05.h"
 #include "sim/wgmma.h"
+#include "watch/late.h"
 #include "watch/shadow.h"
 #include "watch/waits.h"
 #include "watch/warp_roles.h"
@@ -497,13 +498,13 @@ static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   if (q->flags & GF_PENDING) {
     if (!a && q->warp < c->prog->nall) a = simmbar_landing(&c->warp[q->warp]);
     if (!a || !a->mbar) return;
-    simmbar_late(f, x->w, l, a->mbar, a->phase, false);
+    late_explain(f, x->w, l, a->mbar, a->phase, false);
     if (f->r.kind == SIM_INFLIGHT)
       f->access.far = !a->generic && a->w->cta != x->w->cta;
     return;
   }
   const SimMbar *b = mbarrier_of(c, q->warp);
-  if (b) simmbar_late(f, x->w, l, b, q->clk - 1, true);
+  if (b) late_explain(f, x->w, l, b, q->clk - 1, true);
 }
 
 // If the race with `actor` is between warp roles, fills in f with the missing
@@ -553,7 +554,7 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
                 x->i->op == OP_CPASYNC && x->m->stages;
   if (same_warp) return;
   if (how == CLASH_WAR && x->ends && actor < c->prog->nall)
-    simmbar_late(f, &c->warp[actor], -1, x->ends, x->ends->phase, true);
+    late_explain(f, &c->warp[actor], -1, x->ends, x->ends->phase, true);
   else if (!f->race.agent) say_roles(f, x, g, actor);
   else if (how == CLASH_RAW) say_late(f, x, l, g);
   else if (x->agent) f->r.lack = LACK_TURN;
@@ -724,7 +725,7 @@ static void say_parity(SimFault *f, const SimWarp *w) {
   const SimMbar *b = &w->cluster->mbars.p[w->mbar];
   if (simmbar_ahead(w, b) < 1) return;
   f->r.lack = LACK_PARITY;
-  f->r.waited = simmbar_waited(w, b);
+  f->r.waited = b->use[w->id].waited;
   f->late.mem = b->mem;
   f->late.element = b->element;
   f->late.phase = b->phase;

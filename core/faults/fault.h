@@ -218,7 +218,7 @@ typedef struct SimFault {
     // number of another warp. `n`, `most` and `column` are numbers of columns
     // or lanes.
     // - RESIDENTS: `other` is a number of CTAs.
-    // - OUTSIDE: `peer` says that only the other CTA of the pair lacks the
+    // - FREED: `peer` says that only the other CTA of the pair freed the
     //   columns.
     // - RACE, FENCE: `clash` is the kind of conflict, `op` is the operation
     //   that made the first access, and `lacks` is the missing synchronization.

@@ -83,6 +83,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_OWNER, "owner")      /* another warp allocated the columns */ \
   X(TENSOR_LEFT, "left")        /* columns are never freed */ \
   X(TENSOR_OUTSIDE, "outside")  /* columns are not allocated */ \
+  X(TENSOR_FREED, "freed")      /* columns are used after they were freed */ \
   X(TENSOR_UNWRITTEN, "unwritten")  /* columns are read, but never written */ \
   X(TENSOR_WINDOW, "window")    /* the warp cannot access these lanes */  \
   X(TENSOR_LANE, "lane")        /* an MMA's operand starts at a wrong lane */ \

@@ -725,7 +725,7 @@ fault {kind = "tensor-memory",
     how = "residents", other = "the first allocation",
     code = "memory/tmem/columns", cure = "allocate all columns at once"},
   {"tensor memory is freed that is not allocated, or no longer", how = "free",
-    code = "memory/tmem/free",
+    other = "freed", code = "memory/tmem/free",
     cure = "free each allocation once, with the pointer to its first column"},
   {"{n:column} of tensor memory are freed, but {most} were allocated",
     how = "part", other = "allocated", code = "memory/tmem/free",
@@ -738,11 +738,15 @@ fault {kind = "tensor-memory",
     cure = "call dealloc_tmem in the warp that allocated, after a barrier that "
       .. "follows all accesses"},
   {"columns {column} to {last_column} of tensor memory are no longer allocated "
-    .. "in the other block of the pair", how = "outside",
+    .. "in the other block of the pair", how = "freed",
     when = function(f) return f.peer end,
-    other = "allocated", code = "memory/tmem/free",
+    other = "freed", code = "memory/tmem/free",
     cure = "free the columns of a pair after both blocks have used them: let "
       .. "the blocks synchronize before dealloc_tmem"},
+  {"columns {column} to {last_column} of tensor memory are used after they "
+    .. "were freed", how = "freed", other = "freed", code = "memory/tmem/free",
+    cure = "before dealloc_tmem, let all warps that use the columns "
+      .. "synchronize; do the waits before it use the right stage and phase?"},
   {function(f)
     return f.most == 0 and "columns {column} to {last_column} of tensor memory "
       .. "are not allocated" or "columns {column} to {last_column} of tensor "

@@ -93,6 +93,7 @@ static const Field fields[] = {
   NAMED(K(DEADLOCK), "how", deadlock.how, SIM_STUCKS),
   FACT(K(DEADLOCK), "waiting", deadlock.waiting),
   FACT(K(DEADLOCK), "ended", deadlock.ended),
+  FACT(K(DEADLOCK), "lanes", deadlock.lanes),
   FACT(K(DEADLOCK), "barrier", deadlock.barrier),
   FACT(K(DEADLOCK), "came", deadlock.came),
   FACT(K(DEADLOCK), "needed", deadlock.needed),

@@ -175,6 +175,8 @@ typedef struct SimFault {
     struct { SimMisuse how; int64_t id, n, others; } barrier;
     // DEADLOCK.
     // - waiting, ended: masks of warps of the CTA.
+    // - lanes: how many threads of the waiting warps wait, without the warps
+    //   whose lanes all wait.
     // - barrier: number of the barrier, or phase of the mbarrier.
     // - came: threads that arrived at the barrier, or arrivals that the
     //   mbarrier lacks.
@@ -187,6 +189,7 @@ typedef struct SimFault {
       SimStuck how;
       bool some;
       uint32_t waiting, ended;
+      int lanes;
       int64_t barrier, came, needed, bytes;
     } deadlock;
     // MBARRIER faults. `n` and `bytes` are the expected arrivals and bytes.

@@ -655,8 +655,12 @@ local function stuck(at, case)
     for w = 0, 31 do
       if f.waiting >> w & 1 == 1 then list[#list + 1] = tostring(w) end
     end
-    return ("no warp can go on: %s wait%s (warp %s) at %s%s"):format(
-      plural(n, "warp"), n == 1 and "s" or "", table.concat(list, ", "),
+    local single = n == 1 and f.lanes or 0
+    local who = single > 0 and ("%s of warp %s wait%s"):format(
+      plural(single, "thread"), list[1], single == 1 and "s" or "")
+      or ("%s wait%s (warp %s)"):format(plural(n, "warp"), n == 1 and "s" or "",
+      table.concat(list, ", "))
+    return ("no warp can go on: %s at %s%s"):format(who,
       type(at) == "function" and at(f, r) or at,
       ended > 0 and ("; %s exited without arriving"):format(
         plural(ended, "warp")) or "")

@@ -102,7 +102,8 @@ typedef enum SimTensorWrong { SIM_TENSOR_WRONGS(SIM_ID) } SimTensorWrong;
 #define SIM_TENSOR_LACKS(X) \
   X(TENSOR_LACKS_NONE, "") X(TENSOR_LACKS_COMMIT, "commit") \
   X(TENSOR_LACKS_LOAD, "load") X(TENSOR_LACKS_STORE, "store") \
-  X(TENSOR_LACKS_ORDER, "order") X(TENSOR_LACKS_BEFORE, "before") \
+  X(TENSOR_LACKS_ORDER, "order") X(TENSOR_LACKS_ARRIVAL, "arrival") \
+  X(TENSOR_LACKS_BEFORE, "before") \
   X(TENSOR_LACKS_AFTER, "after")
 typedef enum SimTensorLack { SIM_TENSOR_LACKS(SIM_ID) } SimTensorLack;
 // Kinds of misuse of the instruction setmaxnreg, which reallocates registers.

@@ -34,6 +34,7 @@ typedef struct Past {
   int16_t warp;
   uint8_t unit, lane;
   bool some;           // whether the access exists
+  uint32_t waited;     // epoch of the warp's last wait at an mbarrier before
   int16_t start;       // for MMAs: first column of the accumulators
   const SimIns *i;
 } Past;
@@ -159,6 +160,32 @@ static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {
   return p->unit == ACTOR_TCLD ? TENSOR_LACKS_LOAD : TENSOR_LACKS_STORE;
 }
 
+// ---- explanations ----
+
+// Finds an arrival for which x's warp waited, and which the warp of p made
+// between the last wait before p and the completion of p. Returns its line, or
+// 0 if there is none.
+static uint32_t early_arrival(const SimTensorAccess *x, const Past *p) {
+  const SimCluster *c = x->w->cluster;
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *b = &c->mbars.p[k];
+    uint32_t at = b->came[1][p->warp];
+    if (at && at >= p->waited && b->phase > b->born &&
+        b->passed[x->w->id].phase == b->phase)
+      return b->use[p->warp].src;
+  }
+  return 0;
+}
+
+// Adds the reason why access p is not complete for the thread of x.
+static void explain(SimFault *f, const SimTensorAccess *x, const Past *p) {
+  if (x->unit != ACTOR_TCMMA || p->unit == ACTOR_TCMMA || x->freed) return;
+  f->r.waited = early_arrival(x, p);
+  if (f->r.waited) f->tensor.lacks = TENSOR_LACKS_ARRIVAL;
+}
+
+// ---- faults ----
+
 static void fill(SimFault *f, const SimTensorAccess *x, const Past *p,
                  SimTensorWrong how, SimClash clash, SimTensorLack lacks,
                  int column) {
@@ -219,6 +246,7 @@ static void check(const SimTensorAccess *x, const Past *p, SimClash how,
   SimFault *f = (same ? simreport_note : simreport_fault)(
     x->w, SIM_TENSOR, x->lane, x->i->src, p->i->src, object(x), 0);
   fill(f, x, p, TENSOR_RACE, how, lack_of(x, p), column);
+  if (f) explain(f, x, p);
 }
 
 static bool same_unit(const Past *p, const SimTensorAccess *x) {
@@ -247,9 +275,11 @@ static void visit(const SimTensorAccess *x, Cell *c, const Past *now,
 
 void tensor_access(const SimTensorAccess *x) {
   SimCluster *c = x->w->cluster;
+  int bar = x->w->mbar;
   Past now = {.epoch = x->epoch, .clk = x->w->clk, .warp = (int16_t)x->w->id,
               .unit = (uint8_t)x->unit, .lane = (uint8_t)x->lane,
               .some = !x->freed, .start = (int16_t)x->start, .i = x->i};
+  if (bar >= 0) now.waited = c->mbars.p[bar].passed[x->w->id].clk;
   Cell (*cell)[TMEM_COLUMNS] = tensors_of(c)->cell[x->cta];
   for (int g = 0; g < TMEM_GROUPS; g++)
     for (int k = x->column; x->groups >> g & 1 && k < x->column + x->n; k++)

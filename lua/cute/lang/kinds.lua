@@ -27,6 +27,7 @@
 --   cure, code and other replace those of the row. writers: whether both
 --   accesses are writes in one line. far: whether the sentence names a thread
 --   of another block.
+--   waited: what happened in line r.wait, if it is no wait.
 -- lacks: {[r.lack] = {cure =, code =, other =, late =}}, where r.lack names the
 --   operation that is missing, if known. These fields replace those of the
 --   case. late: a phrase that says why the wait for an operation in flight did
@@ -85,6 +86,13 @@ local CLASHES = {["write after write"] = "write after a write",
 ---@param r table an element of report.reports
 ---@return boolean
 function kinds.one_line(r) return r.line == r.line2 and r.file == r.file2 end
+
+-- Returns the value of field v of a row: v itself or, if v is a function, its
+-- result for the facts of fault r.
+local function value(v, r)
+  if type(v) == "function" then return v(r.facts, r) end
+  return v
+end
 
 -- The words in braces that are not facts. Each function returns the text that
 -- replaces its word.
@@ -685,15 +693,15 @@ end
 
 -- Returns a case (a sentence, its condition and cure) for accesses that are
 -- unordered because `lacks` is missing. Without `lacks`, the case fits all
--- other unordered accesses.
-local function unordered(lacks, why, cure, code)
+-- other unordered accesses. waited: the label of the line r.wait.
+local function unordered(lacks, why, cure, code, waited)
   return {function(f)
     return ("%s of column {column} of tensor memory by {op_name}, %s"):format(
       (f.clash_of == "read after write" and "read after the write"
        or f.clash_of == "write after read" and "write after the read"
        or "write after the write"), why)
   end, how = "race", when = lacking_order(lacks), cure = cure, code = code,
-    other = "first access"}
+    other = "first access", waited = waited}
 end
 
 -- Returns a case for a race in tensor memory that a tcgen05.fence would
@@ -824,6 +832,11 @@ fault {kind = "tensor-memory",
   unordered("store", "for which its warp did not wait",
     "call cute.arch.fence_view_async_tmem_store() after the store, then "
       .. "synchronize", "race/tmem/missing-wait"),
+  unordered("arrival", "which an earlier arrival does not cover", function(f)
+    return ("arrive after the last access to the columns and after "
+      .. "cute.arch.fence_view_async_tmem_%s()"):format(
+      f.op == "tcgen05.ld" and "load" or "store")
+  end, "race/tmem/missing-barrier", "arrival"),
   unordered(nil, "with no barrier in between",
     "synchronize between the two accesses, at a barrier or an mbarrier",
     "race/tmem/missing-barrier"),
@@ -1264,13 +1277,6 @@ kinds.OTHERS = {
 -- Functions
 ---------------------------------------------------------------------------
 
--- Returns the value of field v of a row: v itself or, if v is a function, its
--- result for the facts of fault r.
-local function value(v, r)
-  if type(v) == "function" then return v(r.facts, r) end
-  return v
-end
-
 --- Returns the case (sentence, condition, cure) of a fault: the first case of
 -- its kind that fits the fault.
 ---@param r table an element of report.reports
@@ -1329,6 +1335,11 @@ function kinds.cure(r)
   local case, _, other = kinds.case(r), kinds.lack(r)
   return value(case.cure, r), value(case.other, r) or other
 end
+
+--- Returns what happened in line r.wait of a fault: "wait" or "arrival".
+---@param r table an element of report.reports
+---@return string
+function kinds.waited(r) return kinds.case(r).waited or "wait" end
 
 --- Returns the stable code of a fault.
 ---@param r table an element of report.reports

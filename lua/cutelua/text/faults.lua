@@ -328,7 +328,9 @@ local function add_places(text, r, second)
   end
   table.move(lines, 1, #lines, #text + 1, text)
   local wait = at(r.wait_file, r.wait)
-  if wait then text[#text + 1] = "    the wait: " .. wait end
+  if wait then
+    text[#text + 1] = ("    the %s: %s"):format(kinds().waited(r), wait)
+  end
   if not own and r.kind ~= "unwritten" and r.kind ~= "in-flight" then
     text[#text + 1] = "    first in " .. where
   end

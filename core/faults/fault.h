@@ -225,10 +225,14 @@ typedef struct SimFault {
     //   columns.
     // - RACE, FENCE: `clash` is the kind of conflict, `op` is the operation
     //   that made the first access, and `lacks` is the missing synchronization.
+    //   `strays`: the thread that issued an MMA waited for stage mma_stage
+    //   before, and the thread of the other access for `stage`.
+    // - RACE, UNWRITTEN: `ready` says that a wait completed an MMA to column n,
+    //   which nothing has read.
     struct {
       SimTensorWrong how;
-      bool peer;
-      int warp, other, n, most, column;
+      bool peer, ready, strays;
+      int warp, other, n, most, column, stage, mma_stage;
       SimClash clash;
       SimTensorLack lacks;
       const char *op;

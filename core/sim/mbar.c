@@ -642,7 +642,8 @@ static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   w->mbar = index_of(w->cluster, b);
   struct SimPassed *d = &b->passed[w->id];
   if (d == b->missed || i->wide || w->agents.teamwork) return;
-  *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
+  *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src,
+                          w->cluster->serial};
 }
 
 static void look_at(SimWarp *w, const SimMbar *b, bool wait) {

@@ -17,8 +17,9 @@ enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 struct SimUse { uint32_t clk, lanes, src, waited; };
 
 // The last successful wait of a warp at an mbarrier: its epoch (clk), lanes and
-// line (src). phase: 1 + number of the completed phase.
-struct SimPassed { uint32_t phase, clk, lanes, src; };
+// line (src). phase: 1 + number of the completed phase. serial: value of
+// SimCluster.serial, or 0 if the warp has not waited.
+struct SimPassed { uint32_t phase, clk, lanes, src; uint64_t serial; };
 
 struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory

@@ -434,6 +434,12 @@ static bool check_columns(SimWarp *w, const SimIns *i, int l,
     f->tensor.most = own ? own->n : 0;
     f->tensor.op = x->what ? x->what : op_name((Op)i->op);
   }
+  SimTensorAccess load = {.w = w, .i = i, .cta = x->cta, .groups = groups,
+                          .column = (int)(x->address & 0xffff), .n = n};
+  if (f && how == TENSOR_UNWRITTEN && i->op == OP_TCLD) {
+    load.base = own->column;
+    w->cluster->hooks->tensor_unwritten(f, &load);
+  }
   return how == TENSOR_UNWRITTEN || stop(w);
 }
 

@@ -238,8 +238,7 @@ static bool arrived(const SimMbar *b, const SimWarp *u, uint32_t clk) {
   return b->phase > b->born && at && at < clk;
 }
 
-// Returns the number of mbarriers in the memory object of b in b's CTA.
-static int ring_size(const SimCluster *c, const SimMbar *b) {
+int waits_ring(const SimCluster *c, const SimMbar *b) {
   int64_t size = c->prog->smem_bytes;
   int n = 0;
   for (int k = 0; k < c->mbars.n; k++)
@@ -252,7 +251,7 @@ void waits_stray(SimFault *f, const Access *x, uint32_t g, const SimWarp *u,
   const SimCluster *c = x->w->cluster;
   const SimMem *m = x->m;
   const SimMbar *b = &c->mbars.p[x->w->mbar];
-  if (!m->stages || m->rank || ring_size(c, b) != m->stages) return;
+  if (!m->stages || m->rank || waits_ring(c, b) != m->stages) return;
   int64_t k = (shadow_byte(c, g) - x->w->home - m->base) / m->stage;
   if (b->element != k) {
     f->r.elsewhere = f->r.offset + (b->element - k) * m->stage * 8 / m->own;

@@ -109,6 +109,9 @@ local function reports(o, sentence, advice)
   return r
 end
 
+local UNFINISHED = "read after the write of column %d of tensor memory by a "
+  .. "tcgen05.mma, whose completion was not waited for"
+
 describe("in tensor memory", function()
   it("stages in turn have no reports", function()
     for seed = 1, 4 do assert.is_nil(first({}, seed)) end
@@ -125,6 +128,27 @@ describe("in tensor memory", function()
       assert.matches("\n    the arrival: tensor_spec.lua:%d+\n",
                      faults.text(r))
     end
+  end)
+
+  it("columns of another stage than that of the wait are a question", function()
+    reports({mma = function() return 0 end}, UNFINISHED:format(0), "the MMA "
+      .. "follows a wait for stage 1, and the other access a wait for stage 0: "
+      .. "does each use the columns of its stage?")
+    local ready = "the wait completed the MMA to column 0, which no thread has "
+      .. "read: do the MMA, the wait and this load use the same stage?"
+    local function other(t) return 1 - own(t) end
+    reports({load = other}, UNFINISHED:format(N), ready)
+    reports({load = other, tiles = 1}, ("column %d of tensor memory is read, "
+      .. "but nothing wrote it"):format(N), ready)
+  end)
+
+  it("a stage that is not advanced or acquired is named", function()
+    reports({advance = false}, UNFINISHED:format(0), "advance after each "
+      .. "stage: state:advance() of a pipeline, or the next index and parity, "
+      .. "so that the waits go around the ring")
+    reports({acquire = false}, UNFINISHED:format(0), "no thread waits at the "
+      .. "mbarrier of the readers: wait there before the MMAs of a stage, as "
+      .. "pipe:producer_acquire(state) does")
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -686,6 +686,15 @@ local OPS = {["tcgen05.mma"] = "a tcgen05.mma", ["tcgen05.ld"] = "a load",
 function WORDS.op_name(r) return OPS[r.facts.op] end
 function WORDS.tensor_clash(r) return CLASHES[r.facts.clash_of] end
 
+-- The advice for a load if an MMA to other columns is complete and unread. %d:
+-- the first of these columns.
+local READY = "the wait completed the MMA to column %d, which no thread has "
+  .. "read: do the MMA, the wait and this load use the same stage?"
+
+-- The advice for a race in which the threads waited for different stages.
+local STRAYS = "the MMA follows a wait for stage %d, and the other access a "
+  .. "wait for stage %d: does each use the columns of its stage?"
+
 -- Returns a function that tests whether a fault's field `lacks` has this value.
 local function lacking_order(lacks)
   return lacks and function(f) return f.lacks == lacks end or nil
@@ -700,8 +709,11 @@ local function unordered(lacks, why, cure, code, waited)
       (f.clash_of == "read after write" and "read after the write"
        or f.clash_of == "write after read" and "write after the read"
        or "write after the write"), why)
-  end, how = "race", when = lacking_order(lacks), cure = cure, code = code,
-    other = "first access", waited = waited}
+  end, how = "race", when = lacking_order(lacks), cure = function(f, r)
+    return f.ready and READY:format(f.n)
+      or f.strays and STRAYS:format(f.mma_stage, f.stage)
+      or value(cure, r)
+  end, code = code, other = "first access", waited = waited}
 end
 
 -- Returns a case for a race in tensor memory that a tcgen05.fence would
@@ -775,6 +787,7 @@ fault {kind = "tensor-memory",
         .. "tcgen05.cp, before the MMA"
         or f.op == "tcgen05.mma" and "the first MMA of a tile must not "
         .. "accumulate: set(Field.ACCUMULATE, false)"
+        or f.ready and READY:format(f.n)
         or "wait at the mbarrier of the commit before the load, and load only "
           .. "columns that an MMA or a store writes"
     end},
@@ -843,7 +856,12 @@ fault {kind = "tensor-memory",
   unfenced("before_thread_sync", "before",
     "between the first access and the synchronization"),
   unfenced("after_thread_sync", nil,
-    "between the synchronization and the second access")}
+    "between the synchronization and the second access"),
+  lacks = {
+    stay = {cure = STAY, other = "first access"},
+    turn = {other = "first access", cure = "no thread waits at the mbarrier of "
+      .. "the readers: wait there before the MMAs of a stage, as "
+      .. "pipe:producer_acquire(state) does"}}}
 
 function WORDS.last_column(r) return r.facts.column + r.facts.n - 1 end
 function WORDS.last_lane(r) return r.facts.most + 31 end

@@ -184,13 +184,16 @@ typedef struct SimFault {
     //   started.
     // - bytes: bytes that the mbarrier lacks. watch/deadlock.c lists other
     //   uses.
+    // - twin: LACK_BYTES: bytes that came to the same mbarrier of CTA spin.cta,
+    //   where no expect_tx announced them. LACK_NOBODY: 1 if threads arrive at
+    //   that mbarrier, 2 if a tcgen05.commit does; else 0.
     // - some: only some threads execute the branch that contains the wait.
     struct {
       SimStuck how;
       bool some;
       uint32_t waiting, ended;
       int lanes;
-      int64_t barrier, came, needed, bytes;
+      int64_t barrier, came, needed, bytes, twin;
     } deadlock;
     // MBARRIER faults. `n` and `bytes` are the expected arrivals and bytes.
     // - OVER: `came` arrivals were made at once, but the phase lacked only
@@ -271,7 +274,8 @@ typedef struct SimFault {
     bool open;
   } late;
   int64_t extent[SIM_MODES];  // extents of the modes in r.coord; -1: unknown
-  // STUCK_FLAG: the polled value, and its last writer
+  // STUCK_FLAG: the polled value, and its last writer. STUCK_MBAR: the CTA of
+  // deadlock.twin.
   struct {
     DType type;
     bool written;

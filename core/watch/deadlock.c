@@ -367,6 +367,30 @@ static void tell_barrier(const Stops *all, const Stop *s) {
   f->deadlock.needed = b->expected;
 }
 
+// Reports whether the last arrival of a thread at b was by tcgen05.commit.
+static bool is_committed(const SimProg *p, const SimMbar *b) {
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == OP_TCCOMMIT && p->ins[k].src == b->last) return true;
+  return false;
+}
+
+// Finds the same mbarrier in another CTA of the cluster, if it has arrivals or
+// bytes that b lacks, and adds it to f.
+static void find_twin(SimFault *f, const SimCluster *c, const SimMbar *b) {
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *t = &c->mbars.p[k];
+    if (t == b || t->mem != b->mem || t->element != b->element) continue;
+    bool arrivals = f->r.lack == LACK_NOBODY &&
+                    (t->phase > b->phase || t->missing < t->expected);
+    bool bytes = f->r.lack == LACK_BYTES && b->bytes > 0 && t->bytes < 0;
+    if (!arrivals && !bytes) continue;
+    f->deadlock.twin = bytes ? -t->bytes : 1 + is_committed(c->prog, t);
+    memcpy(f->spin.cta, c->cta[t->at / c->prog->smem_bytes].id,
+           sizeof f->spin.cta);
+    return;
+  }
+}
+
 static void tell_mbarrier(const Stops *all, const Stop *s) {
   const SimMbar *b = &s->w->cluster->mbars.p[s->w->mbar];
   uint64_t state = (uint64_t)b->phase << 42 ^ (uint64_t)b->missing << 21 ^
@@ -381,6 +405,7 @@ static void tell_mbarrier(const Stops *all, const Stop *s) {
   f->deadlock.needed = b->expected;
   f->deadlock.bytes = b->bytes;
   if (s->lack == LACK_NOBODY) f->r.waited = hasty_wait(s->w->cluster, b);
+  find_twin(f, s->w->cluster, b);
   simmbar_rounds(s->w->cluster, b, &f->r);
 }
 

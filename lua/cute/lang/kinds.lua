@@ -646,6 +646,10 @@ local function lacking(f)
     text[#text + 1] = ("%s; %s arrived that no expect_tx announced"):format(
       f.came ~= 0 and "" or "nothing", plural(-f.bytes, "byte"))
   end
+  if f.bytes > 0 and f.twin > 0 then
+    text[#text + 1] = "; {twin:byte} that no expect_tx announced arrived at "
+      .. "the mbarrier of block {cta}"
+  end
   if f.needed > f.threads then
     text[#text + 1] = " (there are {threads} threads; mbarrier_init counts "
       .. "arrivals, expect_tx bytes)"
@@ -917,7 +921,11 @@ fault {kind = "deadlock",
         .. "missing threads arrive"
     end},
     bytes = {code = "sync/block/missing-bytes", other = "expected",
-      cure = function(_, r)
+      cure = function(f, r)
+        if f.twin > 0 and r.pair then
+          return "in a pair, the loads of both blocks complete at the mbarrier "
+            .. "of the first block: CopyBulkTensorTileG2SOp(CtaGroup.TWO)"
+        end
         return r.multicast and BYTES .. "; a multicast brings bytes only to "
           .. "the blocks whose bits are set in mcast_mask" or BYTES
       end}}}

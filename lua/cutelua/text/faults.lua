@@ -14,6 +14,10 @@ local function notes() return require "cutelua.text.notes" end
 
 local faults = {}
 
+local function triple(t)
+  return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
+end
+
 local ATOMIC = "to add to one element from many threads, use an atomic "
   .. "(cute.arch.atomic_add); otherwise "
 
@@ -180,6 +184,22 @@ local function uneven(r)
   end
 end
 
+-- Returns advice if threads arrive at an mbarrier of the other block of a pair,
+-- but not at the one of this block.
+local function other_block(r)
+  local f = r.facts
+  if r.kind ~= "deadlock" or not r.pair or r.lack ~= "nobody" then return end
+  if f.twin == 1 then
+    return ("threads arrive at this mbarrier of block %s, but not of this "
+      .. "block: should only that block of the pair wait here, as "
+      .. "pipe.is_leader_cta selects?"):format(triple(f.cta))
+  elseif f.twin == 2 then
+    return ("the commit arrives at this mbarrier of block %s, but not of this "
+      .. "block: commit(mbarrier, 3, CtaGroup.TWO) arrives in both blocks")
+      :format(triple(f.cta))
+  end
+end
+
 -- Returns advice if no thread arrives at an mbarrier of a pipeline. The class
 -- of the pipeline is in the script's line that made the mbarrier.
 local function unsignalled(r)
@@ -262,7 +282,7 @@ function faults.advice(r)
     return r.refill and wait .. "; or does the copy fill the stage that was "
       .. "just read instead of another one?" or wait, second
   end
-  local loops = uneven(r) or unsignalled(r)
+  local loops = other_block(r) or uneven(r) or unsignalled(r)
   if loops then return loops, second end
   if is_refill(r) then
     return r.refill and REFILL .. "; or fill one stage less before the loop"
@@ -301,10 +321,6 @@ function faults.advice(r)
   end
   return r.kind == "async-in-flight" and or_stage(r, row.cure) or row.cure,
     second
-end
-
-local function triple(t)
-  return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
 end
 
 -- Adds the lines and threads of a fault to its text. `second` is the label of

@@ -103,7 +103,7 @@ static const Field fields[] = {
   FACT(K(DEADLOCK), "cta", spin.cta),
   NAMED(K(MBARRIER), "how", mbar.how, SIM_WRONGS),
   FACT(K(MBARRIER), "n", mbar.n), FACT(K(MBARRIER), "bytes", mbar.bytes),
-  FACT(K(MBARRIER), "came", mbar.came),
+  FACT(K(MBARRIER), "came", mbar.came), FACT(K(MBARRIER), "far", mbar.far),
   FACT(K(MBARRIER), "missing", mbar.missing),
   FACT(K(EXIT) | K(START), "cta", gone.cta),
   FACT(K(EXIT), "landed", gone.landed), FACT(K(EXIT), "commit", gone.commit),

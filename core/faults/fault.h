@@ -197,10 +197,10 @@ typedef struct SimFault {
     } deadlock;
     // MBARRIER faults. `n` and `bytes` are the expected arrivals and bytes.
     // - OVER: `came` arrivals were made at once, but the phase lacked only
-    //   `missing`.
+    //   `missing`. far: another CTA made the last arrival before.
     // - EARLY: `came` is the number of a phase.
     // - LEFT: `n` is the number of a phase.
-    struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
+    struct { SimWrong how; bool far; int64_t n, bytes, came, missing; } mbar;
     // EXIT and START faults. `cta` is the CTA that may have ended (EXIT) or may
     // not have started (START). `landed`: an asynchronous copy in flight
     // accesses the memory of this CTA. `commit`: a commit in flight accesses an

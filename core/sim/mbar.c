@@ -562,7 +562,9 @@ static void arrive(Visit *v, const Group *g, int64_t each) {
   }
   int l = __builtin_ctz(g->mask);
   SimFault *f = fault(v->x.w, v->x.i, l, b->src, v->x.m, v->off[l], MBAR_OVER);
-  if (f) over(f, b, n);
+  if (!f) return;
+  over(f, b, n);
+  f->mbar.far = c->warp[b->comer].cta != v->x.w->cta;
 }
 
 void simmbar_arrive(SimWarp *w, const SimIns *i) {

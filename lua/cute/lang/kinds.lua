@@ -971,6 +971,9 @@ fault {kind = "mbarrier",
   end},
   {"{mbar} expects {bytes} bytes; the maximum is 1048575", how = "bytes",
     cure = "one thread should expect the bytes of a stage; do several threads "
+    elseif f.far and f.n == 1 then
+      return "another block of the cluster has arrived in this phase: should "
+        .. "only one block arrive, such as that of rank 0?"
       .. "of a warp run this line? Use cute.when(arch.elect_one(), ...) or a "
       .. "condition on one thread"},
   {"{mbar} is used after its mbarrier_inval", how = "gone"},

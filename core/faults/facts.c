@@ -99,6 +99,7 @@ static const Field fields[] = {
   FACT(K(DEADLOCK), "needed", deadlock.needed),
   FACT(K(DEADLOCK), "bytes", deadlock.bytes),
   FACT(K(DEADLOCK), "twin", deadlock.twin),
+  FACT(K(DEADLOCK), "mmas", deadlock.mmas),
   FACT(K(DEADLOCK), "written", spin.written),
   FACT(K(DEADLOCK), "cta", spin.cta),
   NAMED(K(MBARRIER), "how", mbar.how, SIM_WRONGS),

@@ -187,10 +187,12 @@ typedef struct SimFault {
     // - twin: LACK_BYTES: bytes that came to the same mbarrier of CTA spin.cta,
     //   where no expect_tx announced them. LACK_NOBODY: 1 if threads arrive at
     //   that mbarrier, 2 if a tcgen05.commit does; else 0.
+    // - mmas: the kernel has MMAs on tensor memory, and no instruction that
+    //   arrives at the mbarrier.
     // - some: only some threads execute the branch that contains the wait.
     struct {
       SimStuck how;
-      bool some;
+      bool some, mmas;
       uint32_t waiting, ended;
       int lanes;
       int64_t barrier, came, needed, bytes, twin;

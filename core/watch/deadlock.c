@@ -391,6 +391,16 @@ static void find_twin(SimFault *f, const SimCluster *c, const SimMbar *b) {
   }
 }
 
+// Reports whether the kernel has MMAs on tensor memory, and no instruction that
+// arrives at b.
+static bool is_for_mmas(const SimCluster *c, const SimMbar *b) {
+  const SimProg *p = c->prog;
+  Bring d = {.p = p, .b = b, .at = b->at % p->smem_bytes, .own = true};
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (brings(&p->ins[k], &d)) return false;
+  return b->expected == 1 && warp_roles_has(p, OP_TCMMA);
+}
+
 static void tell_mbarrier(const Stops *all, const Stop *s) {
   const SimMbar *b = &s->w->cluster->mbars.p[s->w->mbar];
   uint64_t state = (uint64_t)b->phase << 42 ^ (uint64_t)b->missing << 21 ^
@@ -406,6 +416,7 @@ static void tell_mbarrier(const Stops *all, const Stop *s) {
   f->deadlock.bytes = b->bytes;
   if (s->lack == LACK_NOBODY) f->r.waited = hasty_wait(s->w->cluster, b);
   find_twin(f, s->w->cluster, b);
+  f->deadlock.mmas = s->lack == LACK_NOBODY && is_for_mmas(s->w->cluster, b);
   simmbar_rounds(s->w->cluster, b, &f->r);
 }
 

@@ -904,8 +904,14 @@ fault {kind = "deadlock",
   lacks = {
     stay = {cure = STAY},
     commit = {code = "async/tmem/missing-commit", other = "the MMA",
-      cure = "no tcgen05.commit follows the MMA: let the thread that issued it "
-        .. "call commit(mbarrier), which arrives there"},
+      cure = function(_, r)
+        local ring = r.ring or ""
+        return "no tcgen05.commit follows the MMA: let the thread that issued "
+          .. "it call commit(mbarrier), which arrives there"
+          .. (ring:find "empty" and "; in a pipeline, consumer_release(state)"
+            or ring:find "full" and "; in a pipeline, producer_commit(state)"
+            or "")
+      end},
     first = {code = "sync/block/wrong-parity",
       cure = "an empty stage needs no reader in the first round: let the "
         .. "producer wait for parity 1 first, then 0, 1, ..."},
@@ -915,10 +921,12 @@ fault {kind = "deadlock",
     count = {other = "made",
       cure = "initialize the mbarrier with the number of threads that arrive "
         .. "in a phase, or let the missing threads arrive"},
-    nobody = {other = "made", cure = function(_, r)
-      return r.wait and HASTY or "no running thread arrives there: initialize "
-        .. "the mbarrier with the number of threads that do, or let the "
-        .. "missing threads arrive"
+    nobody = {other = "made", cure = function(f, r)
+      return r.wait and HASTY or f.mmas and "no instruction arrives there: if "
+        .. "it signals the end of MMAs, let the thread that issued them call "
+        .. "tcgen05.commit(mbarrier)"
+        or "no running thread arrives there: initialize the mbarrier with the "
+        .. "number of threads that do, or let the missing threads arrive"
     end},
     bytes = {code = "sync/block/missing-bytes", other = "expected",
       cure = function(f, r)
@@ -963,6 +971,9 @@ fault {kind = "mbarrier",
     if f.came ~= 1 and f.missing > 0 then
       return "initialize the mbarrier with the number of threads that arrive "
         .. "in a phase, or let one lane arrive"
+    elseif f.far and f.n == 1 then
+      return "another block of the cluster has arrived in this phase: should "
+        .. "only one block arrive, such as that of rank 0?"
     end
     return "this arrival is one too many, or belongs to the next phase: wait "
       .. "for the end of this phase (for a stage, until it is empty)"
@@ -971,9 +982,6 @@ fault {kind = "mbarrier",
   end},
   {"{mbar} expects {bytes} bytes; the maximum is 1048575", how = "bytes",
     cure = "one thread should expect the bytes of a stage; do several threads "
-    elseif f.far and f.n == 1 then
-      return "another block of the cluster has arrived in this phase: should "
-        .. "only one block arrive, such as that of rank 0?"
       .. "of a warp run this line? Use cute.when(arch.elect_one(), ...) or a "
       .. "condition on one thread"},
   {"{mbar} is used after its mbarrier_inval", how = "gone"},

@@ -169,7 +169,8 @@ typedef struct SimFault {
     // instruction.
     struct { uint32_t here, named, gone, there; bool mask; } lanes;
     // BARRIER: `id` is the number of the barrier, `n` the thread count that
-    // this warp names, and `others` the count that other warps name. LANES: the
+    // this warp names, and `others` the count that other warps name. EARLY: at
+    // least `n` threads use the barrier, which counts `others`. LANES: the
     // lanes of a warp name two barriers, id and n. LANES_COUNT: the lanes of a
     // warp name two thread counts, n and others.
     struct { SimMisuse how; int64_t id, n, others; } barrier;

@@ -577,9 +577,13 @@ fault {kind = "barrier-mismatch",
     .. "where no thread waits for them", how = "left"},
   {"nothing orders this arrival at barrier {id} after the barrier's previous "
     .. "phase: that phase may count it instead of another arrival",
-    how = "early",
-    cure = "let the arriving threads wait for the end of that phase; give "
-      .. "each role, such as producers, a barrier of its own"},
+    how = "early", cure = function(f)
+      return f.n > f.others and ("at least %d threads arrive at barrier %d, "
+        .. "which counts %d: name the number of all of them, or give each "
+        .. "role, such as producers, a barrier of its own"):format(f.n, f.id,
+        f.others) or "let the arriving threads wait for the end of that phase; "
+        .. "give each role, such as producers, a barrier of its own"
+    end},
   {"a thread arrives twice at the cluster's barrier with no cluster_wait in "
     .. "between", how = "cluster twice"},
   {"a thread waits at the cluster's barrier without having arrived",

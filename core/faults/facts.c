@@ -77,6 +77,7 @@ static const Field fields[] = {
   NAMED(RACES, "how", race.how, SIM_CLASHES),
   NAMED(RACES, "agent", race.agent, AGENTS),
   FACT(RACES, "flying", race.flying), FACT(RACES, "proxy", race.proxy),
+  FACT(RACES, "ordered", race.ordered), FACT(RACES, "fenced", race.fenced),
   FACT(RACES, "far", race.far), FACT(RACES, "alone", race.alone),
   NAMED(K(BLOCKRACE), "mine", blocks.mine, PLANES),
   NAMED(K(BLOCKRACE), "its", blocks.other, PLANES),

@@ -146,7 +146,9 @@ typedef struct SimFault {
     // - agent: the agent (asynchronous hardware) that made the other access,
     //   and for which no thread of this access waited.
     // - proxy: no proxy fence separates the accesses of a thread and of an
-    //   agent.
+    //   agent. After a write by a thread, `ordered` says that the write happens
+    //   before the other access, and `fenced` that the thread executed a proxy
+    //   fence after the write.
     // - far: the threads are in two blocks.
     // - copy: a bulk copy writes.
     // - alone: 1 + number of a warp that did not execute a wait for the wgmma
@@ -155,7 +157,7 @@ typedef struct SimFault {
     struct {
       SimClash how;
       Agent agent;
-      bool flying, proxy, far, copy;
+      bool flying, proxy, ordered, fenced, far, copy;
       int alone;
       int32_t cta[3];
     } race;

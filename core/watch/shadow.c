@@ -613,6 +613,19 @@ static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
   return false;
 }
 
+// Reports whether each of `lanes` of actor u executed a proxy fence for `space`
+// after epoch clk, or synchronized with a lane of its warp that then did.
+static bool fenced_since(const SimCluster *c, int u, uint32_t lanes,
+                         uint32_t clk, int space) {
+  if (u >= c->prog->nall) return false;
+  const HbWarp *h = hb_of(&c->warp[u]);
+  uint32_t n = h->nfence < FENCES ? h->nfence : FENCES;
+  for (uint32_t f = 0; f < n; f++)
+    if (h->fence[f].spaces >> space & 1 && h->fence[f].clk >= clk)
+      lanes &= h->fence[f].met < clk ? ~h->fence[f].lanes : 0;
+  return !lanes;
+}
+
 static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
       !lacks_fence(x, l, q->warp, q->lanes, q->clk))
@@ -620,9 +633,12 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   SimFault *f = fault_at(x, SIM_RACE, l, q->src, g);
   if (!f) return;
   f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
+  const SimCluster *c = x->w->cluster;
   f->race.proxy = true;
+  f->race.ordered = hb_cluster_before(x->w, l, q->warp, q->lanes, q->clk);
+  f->race.fenced = fenced_since(c, q->warp, q->lanes, q->clk, is_global(x));
   f->race.agent = op_agent((Op)x->i->op);
-  f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
+  f->r.other = thread_of(c->prog, q->warp, q->lanes);
 }
 
 // Reports whether `lanes` of w stored the value that granule q holds now. If

@@ -379,6 +379,10 @@ local function read_while(writes)
   end, when = read_on_the_way}
 end
 
+-- Reports whether a thread executed a proxy fence after its write, but no
+-- barrier orders the fence before an access by asynchronous hardware.
+local function no_barrier(f) return f.fenced and not f.ordered end
+
 fault {kind = "race",
   about = "two warps access one element, one of them writes, with no barrier "
     .. "between",
@@ -400,8 +404,10 @@ fault {kind = "race",
       .. "arrive, or in the thread that copies, after its wait"},
   {function(f)
     return (f.how == "read after write" and "read" or "write") .. " by {by} "
-      .. "after a thread's write, with no fence_proxy(\"async\") and barrier "
-      .. "in between: {element}"
+      .. "after a thread's write, with no " .. (no_barrier(f)
+        and "barrier after its fence_proxy(\"async\")"
+        or f.ordered and not f.fenced and "fence_proxy(\"async\") in between"
+        or "fence_proxy(\"async\") and barrier in between") .. ": {element}"
   end, when = function(f) return f.proxy end,
     code = "race/SPACE/missing-proxy-fence",
     cure = function(f)
@@ -409,6 +415,8 @@ fault {kind = "race",
         and "call fence_proxy(\"async.global\") in the threads that wrote, "
           .. "before they release it, or in the thread that copies, after its "
           .. "acquire"
+        or no_barrier(f) and "synchronize at a barrier between the fence and "
+          .. "this access"
         or "call fence_view_async_shared() in the threads that wrote, then "
           .. "synchronize at a barrier"
     end},

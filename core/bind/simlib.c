@@ -512,6 +512,15 @@ static bool multicasts(const Fn *fn) {
   return false;
 }
 
+// Reports whether the function has tcgen05 operations of pairs of CTAs.
+static bool has_pairs(const Fn *fn) {
+  for (Ref r = 1; r < fn->ins.n; r++) {
+    const Ins *i = ir_get(fn, r);
+    if (i->op == OP_TCALLOC && i->flags & TCF_PAIR) return true;
+  }
+  return false;
+}
+
 // Pushes the memory object of a fault as {space=, name=, ptx=, raw=}. `raw`
 // states whether it is global memory to which no kernel argument points.
 static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
@@ -587,6 +596,7 @@ void simlib_push_report(lua_State *L, Ctx *cx, const Fn *fn,
   if (r->before) face_set_bool(L, "before", true);
   if (r->lack == LACK_BYTES && multicasts(fn))
     face_set_bool(L, "multicast", true);
+  if (has_pairs(fn)) face_set_bool(L, "pair", true);
   if (r->mem < 0) return;
   const Mem *m = &fn->mem.p[r->mem];
   set_string(L, "tensor", mem_name(fn, m));

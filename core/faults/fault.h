@@ -146,7 +146,9 @@ typedef struct SimFault {
     // - agent: the agent (asynchronous hardware) that made the other access,
     //   and for which no thread of this access waited.
     // - proxy: no proxy fence separates the accesses of a thread and of an
-    //   agent.
+    //   agent. After a write by a thread, `ordered` says that the write happens
+    //   before the other access, and `fenced` that the thread executed a proxy
+    //   fence after the write.
     // - far: the threads are in two blocks.
     // - copy: a bulk copy writes.
     // - alone: 1 + number of a warp that did not execute a wait for the wgmma
@@ -155,7 +157,7 @@ typedef struct SimFault {
     struct {
       SimClash how;
       Agent agent;
-      bool flying, proxy, far, copy;
+      bool flying, proxy, ordered, fenced, far, copy;
       int alone;
       int32_t cta[3];
     } race;
@@ -169,12 +171,15 @@ typedef struct SimFault {
     // instruction.
     struct { uint32_t here, named, gone, there; bool mask; } lanes;
     // BARRIER: `id` is the number of the barrier, `n` the thread count that
-    // this warp names, and `others` the count that other warps name. LANES: the
+    // this warp names, and `others` the count that other warps name. EARLY: at
+    // least `n` threads use the barrier, which counts `others`. LANES: the
     // lanes of a warp name two barriers, id and n. LANES_COUNT: the lanes of a
     // warp name two thread counts, n and others.
     struct { SimMisuse how; int64_t id, n, others; } barrier;
     // DEADLOCK.
     // - waiting, ended: masks of warps of the CTA.
+    // - lanes: how many threads of the waiting warps wait, without the warps
+    //   whose lanes all wait.
     // - barrier: number of the barrier, or phase of the mbarrier.
     // - came: threads that arrived at the barrier, or arrivals that the
     //   mbarrier lacks.
@@ -182,19 +187,25 @@ typedef struct SimFault {
     //   started.
     // - bytes: bytes that the mbarrier lacks. watch/deadlock.c lists other
     //   uses.
+    // - twin: LACK_BYTES: bytes that came to the same mbarrier of CTA spin.cta,
+    //   where no expect_tx announced them. LACK_NOBODY: 1 if threads arrive at
+    //   that mbarrier, 2 if a tcgen05.commit does; else 0.
+    // - mmas: the kernel has MMAs on tensor memory, and no instruction that
+    //   arrives at the mbarrier.
     // - some: only some threads execute the branch that contains the wait.
     struct {
       SimStuck how;
-      bool some;
+      bool some, mmas;
       uint32_t waiting, ended;
-      int64_t barrier, came, needed, bytes;
+      int lanes;
+      int64_t barrier, came, needed, bytes, twin;
     } deadlock;
     // MBARRIER faults. `n` and `bytes` are the expected arrivals and bytes.
     // - OVER: `came` arrivals were made at once, but the phase lacked only
-    //   `missing`.
+    //   `missing`. far: another CTA made the last arrival before.
     // - EARLY: `came` is the number of a phase.
     // - LEFT: `n` is the number of a phase.
-    struct { SimWrong how; int64_t n, bytes, came, missing; } mbar;
+    struct { SimWrong how; bool far; int64_t n, bytes, came, missing; } mbar;
     // EXIT and START faults. `cta` is the CTA that may have ended (EXIT) or may
     // not have started (START). `landed`: an asynchronous copy in flight
     // accesses the memory of this CTA. `commit`: a commit in flight accesses an
@@ -218,14 +229,18 @@ typedef struct SimFault {
     // number of another warp. `n`, `most` and `column` are numbers of columns
     // or lanes.
     // - RESIDENTS: `other` is a number of CTAs.
-    // - OUTSIDE: `peer` says that only the other CTA of the pair lacks the
+    // - FREED: `peer` says that only the other CTA of the pair freed the
     //   columns.
     // - RACE, FENCE: `clash` is the kind of conflict, `op` is the operation
     //   that made the first access, and `lacks` is the missing synchronization.
+    //   `strays`: the thread that issued an MMA waited for stage mma_stage
+    //   before, and the thread of the other access for `stage`.
+    // - RACE, UNWRITTEN: `ready` says that a wait completed an MMA to column n,
+    //   which nothing has read.
     struct {
       SimTensorWrong how;
-      bool peer;
-      int warp, other, n, most, column;
+      bool peer, ready, strays;
+      int warp, other, n, most, column, stage, mma_stage;
       SimClash clash;
       SimTensorLack lacks;
       const char *op;
@@ -264,7 +279,8 @@ typedef struct SimFault {
     bool open;
   } late;
   int64_t extent[SIM_MODES];  // extents of the modes in r.coord; -1: unknown
-  // STUCK_FLAG: the polled value, and its last writer
+  // STUCK_FLAG: the polled value, and its last writer. STUCK_MBAR: the CTA of
+  // deadlock.twin.
   struct {
     DType type;
     bool written;

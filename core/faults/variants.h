@@ -83,6 +83,7 @@ typedef enum SimTeamwork { SIM_TEAMWORKS(SIM_ID) } SimTeamwork;
   X(TENSOR_OWNER, "owner")      /* another warp allocated the columns */ \
   X(TENSOR_LEFT, "left")        /* columns are never freed */ \
   X(TENSOR_OUTSIDE, "outside")  /* columns are not allocated */ \
+  X(TENSOR_FREED, "freed")      /* columns are used after they were freed */ \
   X(TENSOR_UNWRITTEN, "unwritten")  /* columns are read, but never written */ \
   X(TENSOR_WINDOW, "window")    /* the warp cannot access these lanes */  \
   X(TENSOR_LANE, "lane")        /* an MMA's operand starts at a wrong lane */ \
@@ -101,7 +102,8 @@ typedef enum SimTensorWrong { SIM_TENSOR_WRONGS(SIM_ID) } SimTensorWrong;
 #define SIM_TENSOR_LACKS(X) \
   X(TENSOR_LACKS_NONE, "") X(TENSOR_LACKS_COMMIT, "commit") \
   X(TENSOR_LACKS_LOAD, "load") X(TENSOR_LACKS_STORE, "store") \
-  X(TENSOR_LACKS_ORDER, "order") X(TENSOR_LACKS_BEFORE, "before") \
+  X(TENSOR_LACKS_ORDER, "order") X(TENSOR_LACKS_ARRIVAL, "arrival") \
+  X(TENSOR_LACKS_BEFORE, "before") \
   X(TENSOR_LACKS_AFTER, "after")
 typedef enum SimTensorLack { SIM_TENSOR_LACKS(SIM_ID) } SimTensorLack;
 // Kinds of misuse of the instruction setmaxnreg, which reallocates registers.

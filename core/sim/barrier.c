@@ -52,13 +52,18 @@ static bool knows_of(SimWarp *w, int u, uint32_t clk) {
 }
 
 // Checks that the arrivals of the previous round happen before w's arrival.
-// Otherwise another schedule could count w's arrival in that round.
-static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id) {
+// Otherwise another schedule could count w's arrival in that round. `need` is
+// the number of threads that a round counts.
+static void check_round(SimWarp *w, const SimIns *i, const SimBar *b, int id,
+                        int64_t need) {
   if (b->knows >> w->in & 1) return;
   for (uint32_t m = b->before & ~(1u << w->in); m; m &= m - 1) {
     int u = __builtin_ctz(m);
     if (knows_of(w, u, b->last[u])) continue;
-    misuse(w, i, b->src[u], BAR_EARLY, id, 0, 0);
+    int n = 0;  // threads of the warps that used the barrier lately
+    for (m = b->before | b->members | 1u << w->in; m; m &= m - 1)
+      n += __builtin_popcount((w - w->in + __builtin_ctz(m))->valid);
+    misuse(w, i, b->src[u], BAR_EARLY, id, n, need);
     return;
   }
 }
@@ -90,7 +95,7 @@ void simbarrier_arrive(SimWarp *w, const SimIns *i, int64_t id,
       return;
     }
   }
-  check_round(w, i, b, (int)id);
+  check_round(w, i, b, (int)id, need);
   b->expected = (int)need;
   b->arrived += __builtin_popcount(w->valid);
   b->members |= me;

@@ -161,10 +161,21 @@ void divergence_turn(SimWarp *w) {
   turn(w);
 }
 
-static uint32_t parts(const SimWarp *w) {
+uint32_t divergence_parts(const SimWarp *w) {
   uint32_t n = 1;
   for (const SimPart *t = w->split.part; t; t = t->next) n++;
   return n;
+}
+
+SimWarp divergence_view(const SimWarp *w, uint32_t k) {
+  SimWarp view = *w;
+  view.split.part = NULL;
+  if (!k) return view;
+  const SimPart *t = w->split.part;
+  while (--k) t = t->next;
+  SimPart copy = *t;
+  swap(&view, &copy);
+  return view;
 }
 
 // If the running lanes of w wait, switches to a part that polls memory, because
@@ -184,7 +195,7 @@ bool divergence_press(SimCluster *c) {
     if (w->state == SW_DONE || w->state == SW_BARRIER) continue;
     if (w->split.stamp != stamp) w->split.tries = 0;
     w->split.stamp = stamp;
-    if (w->split.tries > 2 * parts(w)) continue;
+    if (w->split.tries > 2 * divergence_parts(w)) continue;
     w->split.tries++;
     if (turn(w)) return true;
   }

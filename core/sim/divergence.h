@@ -17,6 +17,11 @@ bool divergence_ended(SimWarp *w);
 // of its waiting lanes, and runs them next. Returns false if there is none.
 bool divergence_press(SimCluster *c);
 void divergence_reset(SimWarp *w);
+// Returns the number of parts into which the lanes of w are split.
+uint32_t divergence_parts(const SimWarp *w);
+// Returns a copy of w, for reading, in which part k of the lanes runs and no
+// other parts exist. Part 0 is the one that runs in w.
+SimWarp divergence_view(const SimWarp *w, uint32_t k);
 // Moves w, which has no active lanes, to the next instruction with some.
 void divergence_find(SimWarp *w);
 // Returns true if exactly the lanes in `want` are active, else reports a fault.

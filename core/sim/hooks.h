@@ -212,6 +212,8 @@ typedef struct SimHooks {
 
   // A warp accesses tensor memory. Called before bytes are moved.
   void (*tensor)(const SimTensorAccess *x);
+  // x, a load, reads columns that were never written, which f reports.
+  void (*tensor_unwritten)(SimFault *f, const SimTensorAccess *x);
   // w executed a tcgen05.fence.
   void (*tensor_fence)(SimWarp *w, const SimIns *i);
 

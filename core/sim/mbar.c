@@ -14,14 +14,6 @@
 // maximum number of arrivals, and maximum magnitude of the byte count
 enum { MAX_COUNT = (1 << 20) - 1 };
 
-// The last use of an mbarrier by a warp: epoch (clk), lanes and line (src).
-// waited: line of the warp's last successful wait at the mbarrier.
-struct SimUse { uint32_t clk, lanes, src, waited; };
-
-// The last successful wait of a warp at an mbarrier: its epoch (clk), lanes and
-// line (src). phase: 1 + number of the completed phase.
-struct SimPassed { uint32_t phase, clk, lanes, src; };
-
 // ---- lookup ----
 
 static bool no_memory(SimCluster *c) {
@@ -35,11 +27,6 @@ static int index_of(const SimCluster *c, const SimMbar *b) {
 
 static int actor_of(const SimCluster *c, const SimMbar *b) {
   return actors_first(&c->prog->actors, ACTOR_MBAR) + index_of(c, b);
-}
-
-// Returns a pointer to the number of waits at b that warp k has passed.
-static uint32_t *waits_of(const SimCluster *c, int k, const SimMbar *b) {
-  return &c->mbars.waits[k * c->prog->nmbar + index_of(c, b)];
 }
 
 static bool make_table(SimCluster *c) {
@@ -94,23 +81,16 @@ void simmbar_free(SimCluster *c) {
 // Reports whether mbarriers a and b are probably stages of one ring: they are
 // in the same memory object and CTA, and one line initialized them. (A script
 // may put several rings into one object, and PTX often has one object for all.)
-static bool share_ring(const SimCluster *c, const SimMbar *a,
+bool simmbar_ring(const SimCluster *c, const SimMbar *a,
                        const SimMbar *b) {
   int64_t size = c->prog->smem_bytes;
   return a->mem == b->mem && a->src == b->src && a->at / size == b->at / size;
 }
 
-// Reports whether w's last successful wait was at another mbarrier of b's ring.
-static bool at_sibling(const SimWarp *w, const SimMbar *b) {
-  const SimCluster *c = w->cluster;
-  const SimMbar *m = w->mbar < 0 ? b : &c->mbars.p[w->mbar];
-  return m != b && share_ring(c, m, b);
-}
-
 // Reports whether no warp has passed a wait at mbarrier b.
 static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
   for (int k = 0; k < c->prog->nall; k++)
-    if (*waits_of(c, k, b) != b->born) return false;
+    if (*simmbar_waits(c, k, b) != b->born) return false;
   return true;
 }
 
@@ -119,36 +99,23 @@ static bool is_unwatched(const SimCluster *c, const SimMbar *b) {
 // waited several times at b. (A correct warp visits all stages before it waits
 // again at b. It also uses both rings of a pipeline, which one line
 // initializes.) With `used`, the returned mbarrier must be in use.
-static const SimMbar *skipped(const SimWarp *w, const SimMbar *b, bool used) {
+const SimMbar *simmbar_skipped(const SimWarp *w, const SimMbar *b, bool used) {
   const SimCluster *c = w->cluster;
   uint32_t stuck = w->state == SW_MBAR && w->mbar == index_of(c, b);
-  if (*waits_of(c, w->id, b) + stuck < b->born + 2) return NULL;
+  if (*simmbar_waits(c, w->id, b) + stuck < b->born + 2) return NULL;
   for (int k = 0; k < c->mbars.n; k++) {
     const SimMbar *m = &c->mbars.p[k];
-    if (m != b && share_ring(c, m, b) && !m->use[w->id].clk &&
+    if (m != b && simmbar_ring(c, m, b) && !m->use[w->id].clk &&
         (!used || m->begun || m->phase > m->born) && is_unwatched(c, m))
       return m;
   }
   return NULL;
 }
 
-bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk) {
-  uint32_t at = b->came[1][u->id];
-  return b->phase > b->born && at && at < clk;
-}
-
-int simmbar_array(const SimCluster *c, const SimMbar *b) {
-  int64_t size = c->prog->smem_bytes;
-  int n = 0;
-  for (int k = 0; k < c->mbars.n; k++)
-    n += c->mbars.p[k].mem == b->mem && c->mbars.p[k].at / size == b->at / size;
-  return n;
-}
-
 bool simmbar_stays(const SimWarp *w, bool used) {
   const SimCluster *c = w->cluster;
   for (int k = 0; k < c->mbars.n; k++)
-    if (skipped(w, &c->mbars.p[k], used)) return true;
+    if (simmbar_skipped(w, &c->mbars.p[k], used)) return true;
   return false;
 }
 
@@ -417,7 +384,7 @@ static SimMbar *make(SimCluster *c, SimMbar *b, uint32_t addr) {
   memset(passed, 0, all * sizeof *passed);
   *b = (SimMbar){.at = addr, .phase = phase, .born = phase,
                  .came = {came, came + all}, .use = use, .passed = passed};
-  for (int k = 0; k < c->prog->nall; k++) *waits_of(c, k, b) = phase;
+  for (int k = 0; k < c->prog->nall; k++) *simmbar_waits(c, k, b) = phase;
   memcpy(b->past, past, sizeof past);
   return b;
 }
@@ -595,7 +562,9 @@ static void arrive(Visit *v, const Group *g, int64_t each) {
   }
   int l = __builtin_ctz(g->mask);
   SimFault *f = fault(v->x.w, v->x.i, l, b->src, v->x.m, v->off[l], MBAR_OVER);
-  if (f) over(f, b, n);
+  if (!f) return;
+  over(f, b, n);
+  f->mbar.far = c->warp[b->comer].cta != v->x.w->cta;
 }
 
 void simmbar_arrive(SimWarp *w, const SimIns *i) {
@@ -669,72 +638,14 @@ static void acquire(SimWarp *w, const SimIns *i, const Group *g) {
 // Records that w passed wait i at the mbarrier of group g.
 static void pass(SimWarp *w, const SimIns *i, const Group *g) {
   SimMbar *b = g->b;
-  ++*waits_of(w->cluster, w->id, b);
+  ++*simmbar_waits(w->cluster, w->id, b);
   b->early |= !b->phase;
   b->use[w->id].waited = i->src;
   w->mbar = index_of(w->cluster, b);
   struct SimPassed *d = &b->passed[w->id];
   if (d == b->missed || i->wide || w->agents.teamwork) return;
-  *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src};
-}
-
-// Returns the number of bytes that are in flight to mbarrier b by operations
-// that started in phase `phase`.
-static int64_t flying_to(const SimCluster *c, const SimMbar *b,
-                         uint32_t phase) {
-  int64_t n = 0;
-  for (size_t k = 0; k < c->agents.n; k++)
-    if (c->agents.p[k]->mbar == b && c->agents.p[k]->phase == phase)
-      n += c->agents.p[k]->bytes;
-  return n;
-}
-
-// Returns the warp whose waits at b ordered w's accesses. This is w if w waited
-// at b, otherwise the warp of its block that waited most often at b.
-static const SimWarp *waiter_of(const SimWarp *w, const SimMbar *b) {
-  const SimCluster *c = w->cluster;
-  const SimWarp *u = w - w->in, *best = w;
-  if (*waits_of(c, w->id, b)) return w;
-  for (int k = 0; k < c->prog->nwarp; k++, u++)
-    if (*waits_of(c, u->id, b) > *waits_of(c, best->id, b)) best = u;
-  return best;
-}
-
-static SimLack lack_of(const SimWarp *w, int l, const SimMbar *b,
-                       uint32_t phase, bool landed) {
-  const SimCluster *c = w->cluster;
-  uint32_t own = *waits_of(c, w->id, b);
-  uint32_t n = *waits_of(c, waiter_of(w, b)->id, b);
-  if (n && !landed && (b->phase > phase ? n > phase
-                       : b->bytes < flying_to(c, b, phase)))
-    return LACK_BYTES;
-  if (n > phase && l >= 0 && own && b->passed[w->id].phase > phase &&
-      !(b->passed[w->id].lanes >> l & 1))
-    return LACK_LANES;
-  if (n > phase && (own || !landed))
-    return skipped(w, b, true) ? LACK_STAY : LACK_PARITY;
-  if (n && n == phase) return LACK_TURN;
-  return l >= 0 && at_sibling(w, b) ? LACK_STAGE : LACK_WAIT;
-}
-
-void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
-                  uint32_t phase, bool landed) {
-  const SimCluster *c = w->cluster;
-  SimLack lack = lack_of(w, l, b, phase, landed);
-  bool passed = lack == LACK_PARITY || lack == LACK_STAY || lack == LACK_LANES;
-  f->r.lack = lack;
-  f->r.waited = passed ? b->use[waiter_of(w, b)->id].waited : 0;
-  if (lack == LACK_STAY) f->late.other = skipped(w, b, true)->element;
-  if (lack == LACK_STAGE) {
-    f->late.other = c->mbars.p[w->mbar].element;
-    f->r.waited = c->mbars.p[w->mbar].use[w->id].waited;
-  }
-  f->late.mem = b->mem;
-  f->late.element = b->element;
-  f->late.phase = phase;
-  f->late.open = b->phase == phase;
-  f->late.came = f->late.open ? b->bytes + b->sum : b->had;
-  f->late.all = flying_to(c, b, phase) + (f->late.open ? b->sum : b->had);
+  *d = (struct SimPassed){b->phase, w->clk, g->mask, i->src,
+                          w->cluster->serial};
 }
 
 static void look_at(SimWarp *w, const SimMbar *b, bool wait) {
@@ -940,14 +851,6 @@ SimAsync *simmbar_commit(SimWarp *w, const SimIns *i, int rank, SimRun *run,
   return a;
 }
 
-int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b) {
-  return (int64_t)*waits_of(w->cluster, w->id, b) - b->phase;
-}
-
-uint32_t simmbar_waited(const SimWarp *w, const SimMbar *b) {
-  return b->use[w->id].waited;
-}
-
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r) {
   int64_t size = c->prog->smem_bytes;
   r->nround = 1;
@@ -961,12 +864,6 @@ void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r) {
     if (n == r->nround) r->round[r->nround++] = (SimRound){b->mem, 0};
     r->round[n].phases += (int64_t)b->phase - b->born + b->begun;
   }
-}
-
-bool simmbar_skipped(const SimWarp *w, const SimMbar *b) {
-  // a producer's first wait passes before any phase has ended
-  bool early = b->early && *waits_of(w->cluster, w->id, b) != b->born;
-  return simmbar_ahead(w, b) == (early ? 0 : -1);
 }
 
 const SimAsync *simmbar_landing(const SimWarp *w) {

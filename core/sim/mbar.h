@@ -12,6 +12,15 @@
 // cluster scope acquire them.
 enum { OPEN, DONE, FAR_OPEN, FAR_DONE, PASTS };
 
+// The last use of an mbarrier by a warp: epoch (clk), lanes and line (src).
+// waited: line of the warp's last successful wait at the mbarrier.
+struct SimUse { uint32_t clk, lanes, src, waited; };
+
+// The last successful wait of a warp at an mbarrier: its epoch (clk), lanes and
+// line (src). phase: 1 + number of the completed phase. serial: value of
+// SimCluster.serial, or 0 if the warp has not waited.
+struct SimPassed { uint32_t phase, clk, lanes, src; uint64_t serial; };
+
 struct SimMbar {
   uint32_t at;  // byte offset of the storage in the cluster's shared memory
   // memory object and index of the mbarrier's element in it, for reports
@@ -115,30 +124,26 @@ void simmbar_land(SimMbar *b, const SimWarp *w, int lane, const SimIns *i,
 void simmbar_turned(SimCluster *c, SimMbar *b, const uint32_t *turns);
 // Called after all warps of the cluster have exited.
 void simmbar_end(SimCluster *c);
-// Reports whether warp u arrived at b in b's last complete phase, before epoch
-// clk of u.
-bool simmbar_arrived(const SimMbar *b, const SimWarp *u, uint32_t clk);
-// Returns the number of mbarriers in the memory object of b in b's CTA.
-int simmbar_array(const SimCluster *c, const SimMbar *b);
 // Reports whether w waited several times at one mbarrier of a ring, and never
 // used another one, at which no warp has waited. With `used`, the other one
 // must be in use.
 bool simmbar_stays(const SimWarp *w, bool used);
-// Sets the fields of f that state why lane l of warp w accesses the bytes of a
-// copy too early. `b` is the mbarrier of the copy. `phase` is the number of b's
-// phase when the copy started. `landed` is true if the copy is complete.
-void simmbar_late(SimFault *f, const SimWarp *w, int l, const SimMbar *b,
-                  uint32_t phase, bool landed);
+// Returns the mbarrier that simmbar_stays finds in the ring of b, or NULL.
+const SimMbar *simmbar_skipped(const SimWarp *w, const SimMbar *b, bool used);
+// Reports whether a and b are probably stages of one ring.
+bool simmbar_ring(const SimCluster *c, const SimMbar *a, const SimMbar *b);
+// Returns a pointer to the number of waits at b that warp k has passed.
+static inline uint32_t *simmbar_waits(const SimCluster *c, int k,
+                                      const SimMbar *b) {
+  return &c->mbars.waits[k * c->prog->nmbar + (b - c->mbars.p)];
+}
 // Returns the number of w's successful waits at b, minus b's completed phases.
-int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b);
-// Returns the line of w's last successful wait at b.
-uint32_t simmbar_waited(const SimWarp *w, const SimMbar *b);
+static inline int64_t simmbar_ahead(const SimWarp *w, const SimMbar *b) {
+  return (int64_t)*simmbar_waits(w->cluster, w->id, b) - b->phase;
+}
 // Records in r how many phases began at the mbarriers in the CTA of `of`. There
 // is one sum for each array of mbarriers. The array of `of` comes first.
 void simmbar_rounds(const SimCluster *c, const SimMbar *of, SimReport *r);
-// Reports whether w skips a phase: it waits at b for the phase after the one
-// for which it should wait next. The wait then has the wrong parity.
-bool simmbar_skipped(const SimWarp *w, const SimMbar *b);
 // Returns the pending arrival that w's cp.asyncs will make at an mbarrier, or
 // NULL if no such arrival is pending.
 const struct SimAsync *simmbar_landing(const SimWarp *w);

@@ -45,11 +45,13 @@ typedef struct Ask {
 } Ask;
 
 // The tensor memory of a CTA. `defined` has, for each group of lanes and each
-// column, a mask of those lanes of the group that were written.
+// column, a mask of those lanes of the group that were written. `freed` has,
+// for each block of columns, the last freed allocation, with the line of the
+// deallocation.
 typedef struct Tensor {
   uint32_t cell[TMEM_LANES][TMEM_COLUMNS];
   uint16_t defined[TMEM_GROUPS][TMEM_COLUMNS];
-  Claimed claimed[TMEM_COLUMNS / TMEM_BLOCK];
+  Claimed claimed[TMEM_COLUMNS / TMEM_BLOCK], freed[TMEM_COLUMNS / TMEM_BLOCK];
   int nclaimed;
   Ask ask;
   uint32_t gone;  // line that gave up the permission to allocate; 0: none
@@ -114,6 +116,7 @@ void simtcgen05_reset(SimCluster *c) {
   if (!t) return;
   for (int k = 0; k < c->prog->ncta; k++) {
     memset(t->cta[k].defined, 0, sizeof t->cta[k].defined);
+    memset(t->cta[k].freed, 0, sizeof t->cta[k].freed);
     t->cta[k].nclaimed = 0;
     t->cta[k].gone = 0;
     t->cta[k].ask.i = NULL;
@@ -190,6 +193,12 @@ static const Claimed *holder(const Tensor *t, int column, int n) {
     if (column >= c->column && column + n <= c->column + c->n) return c;
   }
   return NULL;
+}
+
+// Returns the last freed allocation that had the column, or NULL.
+static const Claimed *freed_at(const Tensor *t, uint32_t column) {
+  const Claimed *c = &t->freed[column % TMEM_COLUMNS / TMEM_BLOCK];
+  return column < TMEM_COLUMNS && c->n ? c : NULL;
 }
 
 // Reports whether one of the n columns from `column` on is allocated.
@@ -333,13 +342,14 @@ void simtcgen05_dealloc(SimWarp *w, const SimIns *i) {
   if (!one_value(w, i, i->a, &address) || !one_value(w, i, i->b, &n)) return;
   int k = 0;
   while (k < t->nclaimed && (uint32_t)t->claimed[k].column != address) k++;
-  const Claimed *own = k < t->nclaimed ? &t->claimed[k] : NULL;
+  Claimed *own = k < t->nclaimed ? &t->claimed[k] : NULL;
   SimTensorWrong how = !own                          ? TENSOR_FREE
                        : (uint32_t)own->n != n       ? TENSOR_PART
                        : own->warp != w->in          ? TENSOR_OWNER
                                                      : TENSOR_NONE;
   if (how != TENSOR_NONE) {
-    SimFault *f = misuse(w, i, 0, own ? own->src : 0, NULL, how);
+    const Claimed *at = own ? own : freed_at(t, address);
+    SimFault *f = misuse(w, i, 0, at ? at->src : 0, NULL, how);
     if (f) {
       f->tensor.n = (int32_t)n;
       f->tensor.column = (int32_t)address;
@@ -358,6 +368,9 @@ void simtcgen05_dealloc(SimWarp *w, const SimIns *i) {
     c->hooks->tensor(&x);
   }
   bool pair = own->pair;
+  own->src = i->src;
+  for (int b = 0; b < own->n; b += TMEM_BLOCK)
+    t->freed[(own->column + b) / TMEM_BLOCK] = *own;
   t->claimed[k] = t->claimed[--t->nclaimed];
   wake(c, rank_of(w));
   if (pair) wake(c, rank_of(w) ^ 1);
@@ -408,14 +421,24 @@ static bool check_columns(SimWarp *w, const SimIns *i, int l,
       if (t->defined[g][k] != ALL_LANES)
         how = TENSOR_UNWRITTEN, column = k, k += n;
   if (how == TENSOR_NONE) return true;
-  const Claimed *own = holder(t, column, 1);
+  const Claimed *own = holder(t, column, 1), *gone = NULL;
+  bool peer = how == TENSOR_OUTSIDE && own && holder(t, column, n);
+  if (how == TENSOR_OUTSIDE && (!own || peer))
+    gone = freed_at(tensor_at(w, x->cta ^ peer), (uint32_t)column);
+  if (gone) own = gone, how = TENSOR_FREED;
   SimFault *f = misuse(w, i, l, own ? own->src : 0, x->m, how);
   if (f) {
-    f->tensor.peer = own && how == TENSOR_OUTSIDE && holder(t, column, n);
+    f->tensor.peer = peer;
     f->tensor.n = n;
     f->tensor.column = column - (own ? own->column : 0);
     f->tensor.most = own ? own->n : 0;
     f->tensor.op = x->what ? x->what : op_name((Op)i->op);
+  }
+  SimTensorAccess load = {.w = w, .i = i, .cta = x->cta, .groups = groups,
+                          .column = (int)(x->address & 0xffff), .n = n};
+  if (f && how == TENSOR_UNWRITTEN && i->op == OP_TCLD) {
+    load.base = own->column;
+    w->cluster->hooks->tensor_unwritten(f, &load);
   }
   return how == TENSOR_UNWRITTEN || stop(w);
 }

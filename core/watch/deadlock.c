@@ -1,12 +1,13 @@
 // Explains deadlocks. A stop is a barrier, an mbarrier phase or a polled flag
-// at which warps wait. A stop depends on the stops of the threads that could
-// end its wait. The root cause is among the stops that depend only on each
-// other. Among these, the candidates are, most likely first: a stop that no
-// thread can end; the first wait of a producer for an empty stage, with the
-// wrong parity; a phase with a wrong arrival count; a stop of producers; a stop
-// of consumers.
+// at which warps wait. The parts of a diverged warp may wait at different
+// stops. A stop depends on the stops of the threads that could end its wait.
+// The root cause is among the stops that depend only on each other. Among
+// these, the candidates are, most likely first: a stop that no thread can end;
+// the first wait of a producer for an empty stage, with the wrong parity; a
+// phase with a wrong arrival count; a stop of producers; a stop of consumers.
 #include "ir/operands.h"
 #include "sim/barrier.h"
+#include "sim/divergence.h"
 #include "sim/mbar.h"
 #include "sim/tcgen05.h"
 #include "sim/wgmma.h"
@@ -19,7 +20,7 @@
 enum { MOST_STOPS = 64 };
 
 typedef struct Stop {
-  SimWarp *w;              // first warp that waits at this stop
+  SimWarp *w;              // view of the first warp that waits at this stop
   SimStuck how;
   int bar;                 // STUCK_BARRIER: number of the named barrier
   SimLack lack;
@@ -28,10 +29,14 @@ typedef struct Stop {
   // warps could end the wait
   uint64_t behind;
 } Stop;
+// The stops, and views of the parts of all warps (divergence.h), in the order
+// of the warps.
 typedef struct Stops {
   SimCluster *c;
   Stop s[MOST_STOPS];
   int n;
+  SimWarp *view;
+  uint32_t nview;
 } Stops;
 
 // ---- stops ----
@@ -48,11 +53,16 @@ static bool same_place(const SimWarp *w, const SimWarp *u) {
   return u->state == w->state;
 }
 
-// Reports whether w is the first warp of its CTA that waits at its barrier,
-// phase or flag.
-static bool is_first(const SimWarp *w) {
-  for (const SimWarp *u = w - w->in; u < w; u++)
-    if (same_place(w, u)) return false;
+// Makes views of the parts of all warps. Returns false if memory is exhausted.
+static bool make_views(Stops *all) {
+  SimCluster *c = all->c;
+  uint32_t n = 0;
+  for (int k = 0; k < c->prog->nall; k++) n += divergence_parts(&c->warp[k]);
+  all->view = base_realloc(NULL, n * sizeof *all->view);
+  if (!all->view) return false;
+  for (int k = 0; k < c->prog->nall; k++)
+    for (uint32_t j = 0; j < divergence_parts(&c->warp[k]); j++)
+      all->view[all->nview++] = divergence_view(&c->warp[k], j);
   return true;
 }
 
@@ -72,23 +82,36 @@ static bool how_stuck(const SimWarp *w, SimStuck *how) {
   return false;
 }
 
+static int stop_of(const Stops *all, const SimWarp *u) {
+  for (int k = 0; k < all->n; k++)
+    if (all->s[k].w == u || same_place(all->s[k].w, u)) return k;
+  return -1;
+}
+
 static void collect(Stops *all) {
-  SimCluster *c = all->c;
   SimStuck how;
   for (int barriers = 1; barriers >= 0; barriers--)
-    for (int k = 0; k < c->prog->nall && all->n < MOST_STOPS; k++) {
-      SimWarp *w = &c->warp[k];
+    for (uint32_t k = 0; k < all->nview && all->n < MOST_STOPS; k++) {
+      SimWarp *w = &all->view[k];
       if (barriers != (w->state == SW_BARRIER) || !how_stuck(w, &how) ||
-          !is_first(w))
+          stop_of(all, w) >= 0)
         continue;
       all->s[all->n++] = (Stop){.w = w, .how = how, .bar = w->bar};
     }
 }
 
-static int stop_of(const Stops *all, const SimWarp *u) {
-  for (int k = 0; k < all->n; k++)
-    if (all->s[k].w == u || same_place(all->s[k].w, u)) return k;
-  return -1;
+// Returns the mask of the stops at which view u waits. Lanes that wait at no
+// stop wait for other lanes of their warp.
+static uint64_t stops_of(const Stops *all, const SimWarp *u) {
+  int at = stop_of(all, u);
+  uint64_t m = 0;
+  if (at >= 0) return (uint64_t)1 << at;
+  for (uint32_t k = 0; k < all->nview; k++) {
+    const SimWarp *v = &all->view[k];
+    at = v->id == u->id ? stop_of(all, v) : -1;
+    if (at >= 0) m |= (uint64_t)1 << at;
+  }
+  return m;
 }
 
 // ---- threads that could end a stop ----
@@ -179,12 +202,10 @@ static bool could_end(const Stop *s, const SimWarp *u) {
 }
 
 static void find_behind(Stops *all) {
-  SimCluster *c = all->c;
-  for (int k = 0; k < c->prog->nall; k++) {
-    int at = stop_of(all, &c->warp[k]);
-    for (int j = 0; at >= 0 && j < all->n; j++)
-      if (could_end(&all->s[j], &c->warp[k]))
-        all->s[j].behind |= (uint64_t)1 << at;
+  for (uint32_t k = 0; k < all->nview; k++) {
+    uint64_t at = stops_of(all, &all->view[k]);
+    for (int j = 0; at && j < all->n; j++)
+      if (could_end(&all->s[j], &all->view[k])) all->s[j].behind |= at;
   }
 }
 
@@ -200,9 +221,17 @@ static uint32_t hasty_wait(const SimCluster *c, const SimMbar *of) {
     if (b->at / size != of->at / size) continue;
     for (int j = 0; j < c->prog->nall; j++)
       if (simmbar_ahead(&c->warp[j], b) > b->early)
-        return simmbar_waited(&c->warp[j], b);
+        return b->use[j].waited;
   }
   return 0;
+}
+
+// Reports whether w skips a phase: it waits at b for the phase after the one
+// for which it should wait next. The wait then has the wrong parity.
+static bool skips(const SimWarp *w, const SimMbar *b) {
+  // a producer's first wait passes before any phase has ended
+  bool early = b->early && *simmbar_waits(w->cluster, w->id, b) != b->born;
+  return simmbar_ahead(w, b) == (early ? 0 : -1);
 }
 
 static void judge_mbarrier(Stop *s, bool nobody) {
@@ -221,7 +250,7 @@ static void judge_mbarrier(Stop *s, bool nobody) {
     s->lack = LACK_BYTES;
   } else if (!fills && ahead > 0 && !last) {
     s->lack = LACK_PARITY;
-  } else if (!some && simmbar_skipped(s->w, b) &&
+  } else if (!some && skips(s->w, b) &&
              (ahead < 0 || !(nobody || hasty_wait(s->w->cluster, b)))) {
     s->lack = fills ? LACK_FIRST : LACK_PARITY;
     s->rank = 2;
@@ -295,33 +324,41 @@ static void put_cause_first(Stops *all) {
 
 // ---- reports ----
 
+// Adds to f, the fault at stop s, which warps wait there.
+static void tell_warps(const Stops *all, const Stop *s, SimFault *f) {
+  if (!f) return;
+  f->deadlock.how = s->how;
+  f->r.lack = s->lack;
+  for (uint32_t k = 0; k < all->nview; k++) {
+    const SimWarp *u = &all->view[k];
+    uint32_t me = u->cta == s->w->cta ? 1u << u->in : 0;
+    if (u->state == SW_DONE) f->deadlock.ended |= me;
+    if (u != s->w && !same_place(s->w, u)) continue;
+    f->deadlock.waiting |= me;
+    if (u->split.here != (u->valid & ~u->gone))
+      f->deadlock.lanes += __builtin_popcount(u->active);
+  }
+}
+
 // Reports the deadlock at stop s: the fault names what the warps of the stop
 // wait for, and which warps wait.
-static SimFault *tell(const Stop *s, int32_t mem, int64_t element,
-                      uint64_t state, uint32_t src2) {
+static SimFault *tell(const Stops *all, const Stop *s, int32_t mem,
+                      int64_t element, uint64_t state, uint32_t src2) {
   SimCluster *c = s->w->cluster;
-  const SimWarp *u = s->w - s->w->in;
-  uint32_t waiting = 0, done = 0, other = 0;
-  for (int k = 0; k < c->prog->nwarp; k++, u++) {
-    if (u->state == SW_DONE) done |= 1u << k;
-    if (!same_place(s->w, u)) continue;
-    waiting |= 1u << k;
-    if (u->src != s->w->src) other = u->src;
+  for (uint32_t k = 0; !src2 && k < all->nview; k++) {
+    const SimWarp *u = &all->view[k];
+    if (same_place(s->w, u) && u->src != s->w->src) src2 = u->src;
   }
   c->serial++;
-  SimFault *f = simreport_state(s->w, SIM_DEADLOCK, 0, s->w->src,
-                                src2 ? src2 : other, mem, element, state);
-  if (!f) return NULL;
-  f->deadlock.how = s->how;
-  f->deadlock.waiting = waiting;
-  f->deadlock.ended = done;
-  f->r.lack = s->lack;
+  SimFault *f = simreport_state(s->w, SIM_DEADLOCK, __builtin_ctz(s->w->active),
+                                s->w->src, src2, mem, element, state);
+  tell_warps(all, s, f);
   return f;
 }
 
-static void tell_barrier(const Stop *s) {
+static void tell_barrier(const Stops *all, const Stop *s) {
   const SimBar *b = &s->w->cta->bar[s->bar];
-  SimFault *f = tell(s, -1, 0, 0, 0);
+  SimFault *f = tell(all, s, -1, 0, 0, 0);
   if (!f) return;
   f->deadlock.ended &= ~b->members;
   f->deadlock.some = s->lack && warp_roles_some(s->w);
@@ -330,47 +367,83 @@ static void tell_barrier(const Stop *s) {
   f->deadlock.needed = b->expected;
 }
 
-static void tell_mbarrier(const Stop *s) {
+// Reports whether the last arrival of a thread at b was by tcgen05.commit.
+static bool is_committed(const SimProg *p, const SimMbar *b) {
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (p->ins[k].op == OP_TCCOMMIT && p->ins[k].src == b->last) return true;
+  return false;
+}
+
+// Finds the same mbarrier in another CTA of the cluster, if it has arrivals or
+// bytes that b lacks, and adds it to f.
+static void find_twin(SimFault *f, const SimCluster *c, const SimMbar *b) {
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *t = &c->mbars.p[k];
+    if (t == b || t->mem != b->mem || t->element != b->element) continue;
+    bool arrivals = f->r.lack == LACK_NOBODY &&
+                    (t->phase > b->phase || t->missing < t->expected);
+    bool bytes = f->r.lack == LACK_BYTES && b->bytes > 0 && t->bytes < 0;
+    if (!arrivals && !bytes) continue;
+    f->deadlock.twin = bytes ? -t->bytes : 1 + is_committed(c->prog, t);
+    memcpy(f->spin.cta, c->cta[t->at / c->prog->smem_bytes].id,
+           sizeof f->spin.cta);
+    return;
+  }
+}
+
+// Reports whether the kernel has MMAs on tensor memory, and no instruction that
+// arrives at b.
+static bool is_for_mmas(const SimCluster *c, const SimMbar *b) {
+  const SimProg *p = c->prog;
+  Bring d = {.p = p, .b = b, .at = b->at % p->smem_bytes, .own = true};
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (brings(&p->ins[k], &d)) return false;
+  return b->expected == 1 && warp_roles_has(p, OP_TCMMA);
+}
+
+static void tell_mbarrier(const Stops *all, const Stop *s) {
   const SimMbar *b = &s->w->cluster->mbars.p[s->w->mbar];
   uint64_t state = (uint64_t)b->phase << 42 ^ (uint64_t)b->missing << 21 ^
                    (uint64_t)b->bytes ^ (uint64_t)b->element << 56;
   uint32_t src2 = s->lack == LACK_BYTES ? b->expect
     : s->lack == LACK_COMMIT ? simtcgen05_open(s->w)
     : s->lack == LACK_COUNT || s->lack == LACK_NOBODY ? b->src : 0;
-  SimFault *f = tell(s, b->mem, b->element, state, src2);
+  SimFault *f = tell(all, s, b->mem, b->element, state, src2);
   if (!f) return;
   f->deadlock.barrier = b->phase;
   f->deadlock.came = b->missing;
   f->deadlock.needed = b->expected;
   f->deadlock.bytes = b->bytes;
   if (s->lack == LACK_NOBODY) f->r.waited = hasty_wait(s->w->cluster, b);
+  find_twin(f, s->w->cluster, b);
+  f->deadlock.mmas = s->lack == LACK_NOBODY && is_for_mmas(s->w->cluster, b);
   simmbar_rounds(s->w->cluster, b, &f->r);
 }
 
-static void tell_cluster(const Stop *s) {
+static void tell_cluster(const Stops *all, const Stop *s) {
   SimCluster *c = s->w->cluster;
-  SimFault *f = tell(s, -1, 0, 0, 0);
+  SimFault *f = tell(all, s, -1, 0, 0, 0);
   if (!f) return;
   for (int k = 0; k < c->prog->nall; k++)
     f->deadlock.came += __builtin_popcount(simbarrier_missing(&c->warp[k]));
   f->deadlock.needed = c->prog->nthread * c->prog->ncta;
 }
 
-static void tell_registers(const Stop *s) {
-  SimFault *f = tell(s, -1, 0, 0, 0);
+static void tell_registers(const Stops *all, const Stop *s) {
+  SimFault *f = tell(all, s, -1, 0, 0, 0);
   if (!f) return;
   f->deadlock.came = s->w->cta->pool[s->w->in % 4];
   f->deadlock.needed = s->w->regs.wanted;
   f->deadlock.bytes = s->w->regs.n;
 }
 
-static void tell_team(const Stop *s) {
-  SimFault *f = tell(s, -1, 0, 0, 0);
+static void tell_team(const Stops *all, const Stop *s) {
+  SimFault *f = tell(all, s, -1, 0, 0, 0);
   if (f) f->deadlock.came = simwgmma_lacks(s->w);
 }
 
-static void tell_columns(const Stop *s) {
-  SimFault *f = tell(s, -1, 0, 0, 0);
+static void tell_columns(const Stops *all, const Stop *s) {
+  SimFault *f = tell(all, s, -1, 0, 0, 0);
   if (!f) return;
   f->deadlock.came = simtcgen05_left(s->w);
   f->deadlock.needed = simtcgen05_alone(s->w);
@@ -378,6 +451,10 @@ static void tell_columns(const Stop *s) {
 
 void deadlock_tell(SimCluster *c) {
   Stops all = {.c = c};
+  if (!make_views(&all)) {
+    c->oom = true;
+    return;
+  }
   collect(&all);
   find_behind(&all);
   judge(&all);
@@ -385,14 +462,15 @@ void deadlock_tell(SimCluster *c) {
   for (int k = 0; k < all.n; k++) {
     const Stop *s = &all.s[k];
     switch (s->how) {
-      case STUCK_BARRIER: tell_barrier(s); break;
-      case STUCK_MBAR: tell_mbarrier(s); break;
-      case STUCK_CLUSTER: tell_cluster(s); break;
-      case STUCK_REGISTERS: tell_registers(s); break;
-      case STUCK_TEAM: tell_team(s); break;
-      case STUCK_TMEM: tell_columns(s); break;
-      case STUCK_FLAG: livelock_tell(s->w); break;
+      case STUCK_BARRIER: tell_barrier(&all, s); break;
+      case STUCK_MBAR: tell_mbarrier(&all, s); break;
+      case STUCK_CLUSTER: tell_cluster(&all, s); break;
+      case STUCK_REGISTERS: tell_registers(&all, s); break;
+      case STUCK_TEAM: tell_team(&all, s); break;
+      case STUCK_TMEM: tell_columns(&all, s); break;
+      case STUCK_FLAG: tell_warps(&all, s, livelock_tell(s->w)); break;
     }
   }
+  base_free(all.view);
 }
 // SPDX-License-Identifier: MIT

@@ -239,12 +239,12 @@ static void find_writer(const SimWarp *w, const SimPoll *s, SimFault *f) {
   f->r.other = q->warp % p->nwarp * LANES + __builtin_ctz(q->lanes | 1u << 31);
 }
 
-void livelock_tell(SimWarp *w) {
+SimFault *livelock_tell(SimWarp *w) {
   SimCluster *c = w->cluster;
   const SimPoll *s = &w->poll;
   SimFault f = {.r = {.other = -1}};
   const uint8_t *p = asked(w, s);
-  if (!p) return;
+  if (!p) return NULL;
   uint64_t state = (uint64_t)s->at * 0x9e3779b97f4a7c15ull | 1;
   if (hb_grid_writer(c->prog, s->m, s->at, &f.r.src2, f.spin.cta))
     f.spin.written = true;
@@ -254,19 +254,14 @@ void livelock_tell(SimWarp *w) {
   SimFault *to = simreport_state(w, SIM_DEADLOCK, s->lane, s->i->src,
                                  f.r.src2, s->m->index,
                                  s->at * 8 / s->m->own, state);
-  if (!to) return;
+  if (!to) return NULL;
   to->r.other = f.r.other;
-  to->deadlock.how = STUCK_FLAG;
-  for (int k = 0; k < c->prog->nwarp; k++) {
-    const SimWarp *u = w - w->in + k;
-    if (u->state == SW_DONE) to->deadlock.ended |= 1u << k;
-    if (livelock_same(w, u)) to->deadlock.waiting |= 1u << k;
-  }
   to->deadlock.needed = c->sleep.unborn;
   to->spin.written = f.spin.written;
   memcpy(to->spin.cta, f.spin.cta, sizeof to->spin.cta);
   to->spin.type = type_of(s);
   int bits = dtype_bits(type_of(s));
   memcpy(&to->spin.value, p, (size_t)(bits < 64 ? bits / 8 : 8));
+  return to;
 }
 // SPDX-License-Identifier: MIT

@@ -29,9 +29,9 @@ bool livelock_same(const SimWarp *w, const SimWarp *u);
 // Reports whether all runnable warps repeat polls that fail (livelock_stuck).
 // Sets *global to whether one of them polls global memory.
 bool livelock_all(const SimCluster *c, bool *global);
-// Reports that w is deadlocked, together with all warps of its CTA that poll
-// the same element.
-void livelock_tell(SimWarp *w);
+// Reports that w is deadlocked. Returns the fault, or NULL if it was reported
+// before.
+SimFault *livelock_tell(SimWarp *w);
 
 #endif
 // SPDX-License-Identifier: MIT

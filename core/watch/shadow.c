@@ -4,6 +4,7 @@
 #include "sim/mbar.h"
 #include "sim/tcgen05.h"
 #include "sim/wgmma.h"
+#include "watch/late.h"
 #include "watch/shadow.h"
 #include "watch/waits.h"
 #include "watch/warp_roles.h"
@@ -497,13 +498,13 @@ static void say_late(SimFault *f, const Access *x, int l, uint32_t g) {
   if (q->flags & GF_PENDING) {
     if (!a && q->warp < c->prog->nall) a = simmbar_landing(&c->warp[q->warp]);
     if (!a || !a->mbar) return;
-    simmbar_late(f, x->w, l, a->mbar, a->phase, false);
+    late_explain(f, x->w, l, a->mbar, a->phase, false);
     if (f->r.kind == SIM_INFLIGHT)
       f->access.far = !a->generic && a->w->cta != x->w->cta;
     return;
   }
   const SimMbar *b = mbarrier_of(c, q->warp);
-  if (b) simmbar_late(f, x->w, l, b, q->clk - 1, true);
+  if (b) late_explain(f, x->w, l, b, q->clk - 1, true);
 }
 
 // If the race with `actor` is between warp roles, fills in f with the missing
@@ -553,7 +554,7 @@ static void fault_race(Access *x, int l, SimClash how, int actor,
                 x->i->op == OP_CPASYNC && x->m->stages;
   if (same_warp) return;
   if (how == CLASH_WAR && x->ends && actor < c->prog->nall)
-    simmbar_late(f, &c->warp[actor], -1, x->ends, x->ends->phase, true);
+    late_explain(f, &c->warp[actor], -1, x->ends, x->ends->phase, true);
   else if (!f->race.agent) say_roles(f, x, g, actor);
   else if (how == CLASH_RAW) say_late(f, x, l, g);
   else if (x->agent) f->r.lack = LACK_TURN;
@@ -612,6 +613,19 @@ static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
   return false;
 }
 
+// Reports whether each of `lanes` of actor u executed a proxy fence for `space`
+// after epoch clk, or synchronized with a lane of its warp that then did.
+static bool fenced_since(const SimCluster *c, int u, uint32_t lanes,
+                         uint32_t clk, int space) {
+  if (u >= c->prog->nall) return false;
+  const HbWarp *h = hb_of(&c->warp[u]);
+  uint32_t n = h->nfence < FENCES ? h->nfence : FENCES;
+  for (uint32_t f = 0; f < n; f++)
+    if (h->fence[f].spaces >> space & 1 && h->fence[f].clk >= clk)
+      lanes &= h->fence[f].met < clk ? ~h->fence[f].lanes : 0;
+  return !lanes;
+}
+
 static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   if (!x->agent || q->flags & GF_AGENT || !(q->flags & GF_DEFINED) ||
       !lacks_fence(x, l, q->warp, q->lanes, q->clk))
@@ -619,9 +633,12 @@ static void check_proxy(Access *x, int l, uint32_t g, const SimGran *q) {
   SimFault *f = fault_at(x, SIM_RACE, l, q->src, g);
   if (!f) return;
   f->race.how = x->write ? CLASH_WAW : CLASH_RAW;
+  const SimCluster *c = x->w->cluster;
   f->race.proxy = true;
+  f->race.ordered = hb_cluster_before(x->w, l, q->warp, q->lanes, q->clk);
+  f->race.fenced = fenced_since(c, q->warp, q->lanes, q->clk, is_global(x));
   f->race.agent = op_agent((Op)x->i->op);
-  f->r.other = thread_of(x->w->cluster->prog, q->warp, q->lanes);
+  f->r.other = thread_of(c->prog, q->warp, q->lanes);
 }
 
 // Reports whether `lanes` of w stored the value that granule q holds now. If
@@ -724,7 +741,7 @@ static void say_parity(SimFault *f, const SimWarp *w) {
   const SimMbar *b = &w->cluster->mbars.p[w->mbar];
   if (simmbar_ahead(w, b) < 1) return;
   f->r.lack = LACK_PARITY;
-  f->r.waited = simmbar_waited(w, b);
+  f->r.waited = b->use[w->id].waited;
   f->late.mem = b->mem;
   f->late.element = b->element;
   f->late.phase = b->phase;

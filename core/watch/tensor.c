@@ -21,6 +21,8 @@
 #include "sim/mbar.h"
 #include "watch/hb_cluster.h"
 #include "watch/own.h"
+#include "watch/waits.h"
+#include "watch/warp_roles.h"
 
 #include <string.h>
 
@@ -28,12 +30,17 @@ enum { READERS = 4 };  // number of reads of a cell that are recorded
 
 // An access by an operation that `warp` issued in its epoch clk. The operation
 // executes asynchronously as epoch `epoch` of an actor (a vector-clock entry)
-// of kind `unit`.
+// of kind `unit`. serial: value of SimCluster.serial.
 typedef struct Past {
   uint32_t epoch, clk;
   int16_t warp;
   uint8_t unit, lane;
   bool some;           // whether the access exists
+  // the mbarrier at which the warp had waited last, or -1, and the epoch of
+  // that wait
+  int16_t bar;
+  uint32_t waited;
+  uint64_t serial;
   int16_t start;       // for MMAs: first column of the accumulators
   const SimIns *i;
 } Past;
@@ -159,6 +166,112 @@ static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {
   return p->unit == ACTOR_TCLD ? TENSOR_LACKS_LOAD : TENSOR_LACKS_STORE;
 }
 
+// ---- explanations ----
+
+// Sets f->tensor.ready if a wait by the thread of x completed MMAs that nothing
+// has read, to other columns than those of x.
+static void find_ready(SimFault *f, const SimTensorAccess *x) {
+  const Cell *cell = tensors_of(x->w->cluster)->cell[x->cta]
+                                                    [__builtin_ctz(x->groups)];
+  for (int k = x->base; k < TMEM_COLUMNS; k++) {
+    const Past *p = &cell[k].wrote;
+    if ((k >= x->column && k < x->column + x->n) || cell[k].reads ||
+        !p->some || p->unit != ACTOR_TCMMA || !completed(x, p))
+      continue;
+    f->tensor.ready = true;
+    f->tensor.n = k - x->base;
+    return;
+  }
+}
+
+void tensor_unwritten(SimFault *f, const SimTensorAccess *x) {
+  find_ready(f, x);
+}
+
+// Finds an arrival for which x's warp waited, and which the warp of p made
+// between the last wait before p and the completion of p. Returns its line, or
+// 0 if there is none.
+static uint32_t early_arrival(const SimTensorAccess *x, const Past *p) {
+  const SimCluster *c = x->w->cluster;
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *b = &c->mbars.p[k];
+    uint32_t at = b->came[1][p->warp];
+    if (at && at >= p->waited && b->phase > b->born &&
+        b->passed[x->w->id].phase == b->phase)
+      return b->use[p->warp].src;
+  }
+  return 0;
+}
+
+// Reports whether b is the element of its ring at which w waited last, and w
+// has not waited at the ring since c->serial was `serial`.
+static bool is_latest(const SimWarp *w, const SimMbar *b, uint64_t serial) {
+  const SimCluster *c = w->cluster;
+  uint64_t last = b->passed[w->id].serial;
+  for (int k = 0; k < c->mbars.n; k++)
+    if (simmbar_ring(c, &c->mbars.p[k], b) &&
+        c->mbars.p[k].passed[w->id].serial > last)
+      return false;
+  return last && last <= serial;
+}
+
+static bool arrives(const SimIns *i, const void *ud) {
+  return (i->op == OP_MBARARRIVE || i->op == OP_MBARTX) &&
+         ((const SimSide *)i->x)->mem->index == *(const int32_t *)ud;
+}
+
+// Reports whether the program has no wait at mbarriers of object `mem`.
+static bool is_unawaited(const SimProg *p, int32_t mem) {
+  for (uint32_t k = 0; k < p->nins; k++) {
+    const SimIns *i = &p->ins[k];
+    if ((i->op == OP_MBARWAIT || i->op == OP_MBARTRY) &&
+        ((const SimSide *)i->x)->mem->index == mem)
+      return false;
+  }
+  return true;
+}
+
+// Examines a ring of mbarriers at which threads of warp u arrive, and at which
+// warp w should wait before it issues an MMA. The ring has as many stages as
+// the one at whose mbarrier `bar` the threads of u wait. f states that these
+// threads and the MMA access the same columns. Sets in f whether no thread
+// waits at the ring, and whether w's last wait there, when c->serial was
+// `serial`, was for another stage than that of `bar`.
+static void look_at_ring(SimFault *f, const SimWarp *u, const SimMbar *bar,
+                         const SimWarp *w, uint64_t serial) {
+  const SimCluster *c = w->cluster;
+  for (int k = 0; k < c->mbars.n; k++) {
+    const SimMbar *b = &c->mbars.p[k];
+    if (b->mem == bar->mem || waits_ring(c, b) != waits_ring(c, bar) ||
+        !warp_roles_ahead(u, arrives, &b->mem))
+      continue;
+    if (is_unawaited(c->prog, b->mem)) f->r.lack = LACK_TURN;
+    if (!is_latest(w, b, serial)) continue;
+    f->tensor.strays = b->element != bar->element;
+    f->tensor.stage = (int)bar->element;
+    f->tensor.mma_stage = (int)b->element;
+    return;
+  }
+}
+
+// Adds the reason why access p is not complete for the thread of x.
+static void explain(SimFault *f, const SimTensorAccess *x, const Past *p) {
+  const SimCluster *c = x->w->cluster;
+  const SimWarp *first = &c->warp[p->warp];
+  bool mma = x->unit == ACTOR_TCMMA;
+  if (!x->write) find_ready(f, x);
+  if (x->freed || mma == (p->unit == ACTOR_TCMMA)) return;
+  f->r.waited = mma ? early_arrival(x, p) : 0;
+  if (f->r.waited) f->tensor.lacks = TENSOR_LACKS_ARRIVAL;
+  else if (simmbar_stays(mma ? x->w : first, false)) f->r.lack = LACK_STAY;
+  else if (mma && p->bar >= 0)
+    look_at_ring(f, first, &c->mbars.p[p->bar], x->w, c->serial);
+  else if (!mma && x->w->mbar >= 0)
+    look_at_ring(f, x->w, &c->mbars.p[x->w->mbar], first, p->serial);
+}
+
+// ---- faults ----
+
 static void fill(SimFault *f, const SimTensorAccess *x, const Past *p,
                  SimTensorWrong how, SimClash clash, SimTensorLack lacks,
                  int column) {
@@ -219,6 +332,7 @@ static void check(const SimTensorAccess *x, const Past *p, SimClash how,
   SimFault *f = (same ? simreport_note : simreport_fault)(
     x->w, SIM_TENSOR, x->lane, x->i->src, p->i->src, object(x), 0);
   fill(f, x, p, TENSOR_RACE, how, lack_of(x, p), column);
+  if (f) explain(f, x, p);
 }
 
 static bool same_unit(const Past *p, const SimTensorAccess *x) {
@@ -247,9 +361,12 @@ static void visit(const SimTensorAccess *x, Cell *c, const Past *now,
 
 void tensor_access(const SimTensorAccess *x) {
   SimCluster *c = x->w->cluster;
+  int bar = x->w->mbar;
   Past now = {.epoch = x->epoch, .clk = x->w->clk, .warp = (int16_t)x->w->id,
               .unit = (uint8_t)x->unit, .lane = (uint8_t)x->lane,
-              .some = !x->freed, .start = (int16_t)x->start, .i = x->i};
+              .some = !x->freed, .start = (int16_t)x->start, .i = x->i,
+              .bar = (int16_t)bar, .serial = c->serial};
+  if (bar >= 0) now.waited = c->mbars.p[bar].passed[x->w->id].clk;
   Cell (*cell)[TMEM_COLUMNS] = tensors_of(c)->cell[x->cta];
   for (int g = 0; g < TMEM_GROUPS; g++)
     for (int k = x->column; x->groups >> g & 1 && k < x->column + x->n; k++)

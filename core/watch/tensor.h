@@ -10,6 +10,8 @@ void tensor_free(SimCluster *c);
 // Checks an access against earlier accesses that conflict with it, and records
 // it.
 void tensor_access(const SimTensorAccess *x);
+// Explains f, a read x of columns that were never written.
+void tensor_unwritten(SimFault *f, const SimTensorAccess *x);
 void tensor_fence(SimWarp *w, const SimIns *i);  // w executed a tcgen05.fence
 
 #endif

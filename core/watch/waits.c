@@ -231,17 +231,32 @@ static bool is_filled(const SimProg *p, uint32_t src, const SimGran *q) {
          !warp_roles_apart(p, src, q->src);
 }
 
+// Reports whether warp u arrived at b in b's last complete phase, before epoch
+// clk of u.
+static bool arrived(const SimMbar *b, const SimWarp *u, uint32_t clk) {
+  uint32_t at = b->came[1][u->id];
+  return b->phase > b->born && at && at < clk;
+}
+
+int waits_ring(const SimCluster *c, const SimMbar *b) {
+  int64_t size = c->prog->smem_bytes;
+  int n = 0;
+  for (int k = 0; k < c->mbars.n; k++)
+    n += c->mbars.p[k].mem == b->mem && c->mbars.p[k].at / size == b->at / size;
+  return n;
+}
+
 void waits_stray(SimFault *f, const Access *x, uint32_t g, const SimWarp *u,
                  uint32_t clk) {
   const SimCluster *c = x->w->cluster;
   const SimMem *m = x->m;
   const SimMbar *b = &c->mbars.p[x->w->mbar];
-  if (!m->stages || m->rank || simmbar_array(c, b) != m->stages) return;
+  if (!m->stages || m->rank || waits_ring(c, b) != m->stages) return;
   int64_t k = (shadow_byte(c, g) - x->w->home - m->base) / m->stage;
   if (b->element != k) {
     f->r.elsewhere = f->r.offset + (b->element - k) * m->stage * 8 / m->own;
     f->r.strays = x->write ? STRAY_WRITE : STRAY_READ;
-  } else if (u && simmbar_arrived(b, u, clk)) {
+  } else if (u && arrived(b, u, clk)) {
     f->r.strays = STRAY_RELEASED;
   }
 }

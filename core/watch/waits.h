@@ -24,6 +24,8 @@ void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
 // Fills in f with the reason of a race between two blocks, if the wait for a
 // bulk store used .read.
 void waits_store(SimFault *f, const SimProg *p);
+// Returns the number of mbarriers in the memory object of b in b's CTA.
+int waits_ring(const SimCluster *c, const SimMbar *b);
 // Explains a race f between two warp roles at granule g. Sets in f whether x
 // came after a wait for another stage. If x is a write after a read, warp u
 // made the read in epoch clk; then sets in f whether u had released the stage

@@ -1,8 +1,11 @@
 // Finds warp roles. Threads have different roles if their code is in different
 // halves of a branch on the thread index, or in loops in different branches.
 #include "ir/operands.h"
+#include "lint/thread_value.h"
 #include "sim/bulk.h"
 #include "watch/warp_roles.h"
+
+#include <string.h>
 
 bool warp_roles_has(const SimProg *p, Op op) {
   for (uint32_t k = 0; k < p->nins; k++)
@@ -150,21 +153,80 @@ static bool leaves(const SimWarp *w, uint32_t k) {
   return false;
 }
 
+// Reads value r of lane l, if w computed r before instruction `first`. Returns
+// false if it did not, so that r may still change.
+static bool computed(const SimWarp *w, Ref r, uint32_t first, int l,
+                     uint64_t *u) {
+  const SimProg *p = w->cluster->prog;
+  uint32_t slot = p->slot[r], k = 0, n = 0;
+  bool wide = sim_wide(ir_type(p->fn, r)), spread;
+  while (k < p->ninit && p->init[k].slot != slot) k++;
+  while (k == p->ninit && n < first && p->ins[n].ref != r) n++;
+  if (k == p->ninit && n == first) return false;
+  spread = k < p->ninit ? p->init[k].spread
+                        : !p->ins[n].uniform || p->ins[n].spread;
+  memcpy(u, w->v + slot + (spread ? l * (wide ? 8 : 4) : 0), wide ? 8 : 4);
+  return true;
+}
+
+// Evaluates value r of lane l, if it depends only on values that w computed
+// before instruction `first`, through at most `depth` operations.
+static bool evaluate(const SimWarp *w, Ref r, uint32_t first, int l, int depth,
+                     uint64_t *u) {
+  const Fn *fn = w->cluster->prog->fn;
+  const Ins *i = ir_get(fn, r);
+  uint64_t v[3] = {0};
+  *u = 0;
+  if (i->op != OP_CONST && computed(w, r, first, l, u)) return true;
+  if (!depth || !thread_value_has(fn, i)) return false;
+  for (int k = 0; k < 3; k++)
+    if (i->a[k] && !evaluate(w, i->a[k], first, l, depth - 1, &v[k]))
+      return false;
+  return thread_value(fn, i, w->in * LANES + l, v, u);
+}
+
+// Reports whether the condition of branch i is known to differ from `want` in
+// all lanes of w, in every later execution of i. w continues at instruction
+// `first`, or in a loop that begins there.
+static bool never(const SimWarp *w, uint32_t first, const SimIns *i,
+                  bool want) {
+  enum { DEPTH = 8 };
+  const Fn *fn = w->cluster->prog->fn;
+  uint32_t lanes = w->split.part ? w->valid : w->split.here;
+  for (uint32_t m = lanes & ~w->gone; m; m &= m - 1) {
+    uint64_t u;
+    if (!evaluate(w, ir_get(fn, i->ref)->a[0], first, __builtin_ctz(m), DEPTH,
+                  &u) || (u & 1) == want)
+      return false;
+  }
+  return true;
+}
+
+// Reports whether w, which continues at instruction `first`, may enter all
+// branches around instruction k.
+static bool enters(const SimWarp *w, uint32_t first, uint32_t k) {
+  const SimIns *ins = w->cluster->prog->ins;
+  for (const SimIns *i = &ins[first]; i < &ins[k]; i++) {
+    if (i->op != OP_IF) continue;
+    const SimIns *other = &ins[i->jump];
+    bool half = other->op == OP_ELSE && i->jump < k && other->jump > k;
+    if ((i->jump > k || half) && never(w, first, i, !half)) return false;
+  }
+  return true;
+}
+
 bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud) {
   const SimProg *p = w->cluster->prog;
-  uint32_t k = w->pc;
   int loop = loop_of(w);
-  if (loop >= 0) {
-    uint32_t head = w->frame[loop].head;
-    for (k = head; k < p->ins[head].jump; k++)
-      if (is(&p->ins[k], ud)) return true;
-  }
+  uint32_t first = loop >= 0 ? w->frame[loop].head : w->pc, k = first;
+  for (; loop >= 0 && k < p->ins[first].jump; k++)
+    if (is(&p->ins[k], ud) && enters(w, first, k)) return true;
   // Other lanes of a diverged warp may be at any instruction, so search all
   // instructions.
-  if (w->split.part) k = 0;
+  if (w->split.part) k = first = 0;
   for (; k < p->nins; k++) {
     if (p->ins[k].op == OP_ELSE && leaves(w, k)) k = p->ins[k].jump;
-    if (is(&p->ins[k], ud)) return true;
+    if (is(&p->ins[k], ud) && enters(w, first, k)) return true;
   }
   return false;
 }

@@ -11,7 +11,8 @@ bool warp_roles_apart(const SimProg *p, uint32_t src, uint32_t src2);
 // Reports whether a branch depends on the thread index.
 bool warp_roles_parts(const SimProg *p, const SimIns *branch);
 // Reports whether w can still reach an instruction for which `is` returns true.
-// Both halves of every branch count as reachable.
+// Both halves of a branch count as reachable, unless its condition depends only
+// on values that w has computed and cannot change.
 typedef bool SimIs(const SimIns *i, const void *ud);
 bool warp_roles_ahead(const SimWarp *w, SimIs *is, const void *ud);
 // Reports whether the next access of w to shared memory fills shared memory: a

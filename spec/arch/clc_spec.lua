@@ -116,8 +116,9 @@ end)
 -- Returns a kernel that counts visits of tiles, which a tile scheduler hands
 -- out. Each pipeline stage holds one response of cluster launch control. Warp 0
 -- of the cluster's first block requests the next tile early, and all warps read
--- the response. pairs: the cluster consists of pairs of blocks.
-local function scheduled(tiles_mnl, cluster, stages, pairs)
+-- the response. pairs: the cluster consists of pairs of blocks. wrong: a
+-- mistake: "acquire", no producer_acquire; "both", all blocks request.
+local function scheduled(tiles_mnl, cluster, stages, pairs, wrong)
   local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(tiles_mnl,
     {cluster[1], cluster[2], 1})
   local Group, Agent = cute.pipeline.CooperativeGroup, cute.pipeline.Agent
@@ -133,13 +134,15 @@ local function scheduled(tiles_mnl, cluster, stages, pairs)
       consumer_group = Group(Agent.Warp, 2)}
     local write, read = pipe:make_producer_state(), pipe:make_consumer_state()
     local asks = cute.eq(warp, 0) & cute.eq(lane, 0)
-      & cute.eq(arch.block_idx_in_cluster(), 0)
+    if wrong ~= "both" then
+      asks = asks & cute.eq(arch.block_idx_in_cluster(), 0)
+    end
     local work = tiles:initial_work_tile_info()
     local m, n, l = table.unpack(work.tile_idx)
     local valid = work.is_valid_tile
     cute.loop(function() return valid end, function()
       cute.when(asks, function()
-        pipe:producer_acquire(write)
+        if wrong ~= "acquire" then pipe:producer_acquire(write) end
         tiles:advance_to_next_work(pipe:producer_get_barrier(write),
                                    write.index)
       end)
@@ -219,6 +222,24 @@ describe("a mistake with cluster launch control", function()
 
   it("is an answer that is not aligned", function()
     assert.matches("%[misaligned%]", reported {shift = 2})
+  end)
+
+  -- Checks the advice on a mistake of a tile scheduler in clusters of 2 blocks.
+  local function advises(wrong, advice)
+    local kernel, params = scheduled({6, 3, 1}, {2, 1}, 1, true, wrong)
+    local _, err = pcall(function()
+      kernel(cute.zeros({6, 3, 1}, cute.i32)):launch {block = 64,
+        grid = params:get_grid_shape(), cluster = {2, 1, 1}, seed = 1,
+        device = "sim:sm_100a"}
+    end)
+    assert.truthy(tostring(err):find(advice, 1, true), err)
+  end
+
+  it("is a query of each block, or one that no thread announces", function()
+    advises("both", "another block of the cluster has arrived in this phase: "
+      .. "should only one block arrive, such as that of rank 0?")
+    advises("acquire", "no thread fills the stage: does the producer call "
+      .. "pipe:producer_acquire(state) before its query, for each stage?")
   end)
 
   it("is an answer outside shared memory", function()

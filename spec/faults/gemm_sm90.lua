@@ -113,7 +113,7 @@ local FAULTS = {
      "cute.arch.fence_view_async_shared()", ""}},
    {"whole", "2x2", "turns", "halves"},
    "race: read by a bulk copy after a thread's write, with no "
-   .. "fence_proxy%(\"async\"%) and barrier in between: element %d+ of shared "
+   .. "fence_proxy%(\"async\"%) in between: element %d+ of shared "
    .. "tensor 'sD'", {STORE, PUT}},
   {"one thread fences for all", {{"store_tile",
      "cute.arch.fence_view_async_shared()", "cute.when(out.leader, "

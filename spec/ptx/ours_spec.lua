@@ -41,7 +41,7 @@ local OTHER = {
     .. "violation the direct path finds first"},
   ["assertion/negative_thread"] = {"out-of-bounds:17", "CUDA C has no check of "
     .. "get_slice's thread index, only the address that follows"},
-  ["race/box_no_sync_filled"] = {"uninitialised:53",
+  ["race/box_no_sync_filled"] = {"uninitialised:52",
     "the copy's thread runs before the other warps write"},
 }
 

@@ -169,7 +169,7 @@ describe("lanes that wait forever", function()
   end
 
   it("at a flag, with the rest at a barrier", function()
-    stuck("1 warp waits %(warp 1%) at element 30 of global tensor 'x', which "
+    stuck("1 thread of warp 1 waits at element 30 of global tensor 'x', which "
       .. "is 0 and was never written", function(x)
       cute.when(arch.thread_idx():eq(40), function()
         order.poll(x.iterator + 30, 1, {sem = "acquire"})

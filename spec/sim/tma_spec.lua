@@ -137,7 +137,7 @@ local MISTAKES = {
    "let one lane start it"},
   {"stores without a fence of the proxies", STORE, store {fence = false},
    "race", "read by a bulk copy after a thread's write, with no "
-   .. "fence_proxy(\"async\") and barrier in between",
+   .. "fence_proxy(\"async\") in between",
    "cute.copy(x.atom, x.ts, x.tg(_, 0))", "x.s[x.tid + 64 * i] = 1.0",
    "call fence_view_async_shared()"},
   {"stores before a barrier", STORE, store {sync = false}, "race",

@@ -132,7 +132,7 @@ describe("a warpgroup's MMA in the simulator", function()
 
   it("reports operands written with no fence, or not at all", function()
     told("race", "read by wgmma after a thread's write, with no "
-      .. "fence_proxy(\"async\") and barrier in between",
+      .. "fence_proxy(\"async\") in between",
       function(t)
         t.fill(0)
         cute.arch.sync_threads()

@@ -331,7 +331,7 @@ describe("warps that fill stages for wgmma #long", function()
   end)
 
   local UNFENCED = "race: read by wgmma after a thread's write, with no "
-    .. "fence_proxy%(\"async\"%) and barrier in between"
+    .. "fence_proxy%(\"async\"%) in between"
   for what, says in pairs {
     sync = {UNFENCED, "race: read after a write by another warp"},
     fence = UNFENCED,

@@ -292,8 +292,8 @@ describe("flags that never come", function()
       arch.sync_threads()
       y[t] = s[0]
     end, {64})
-    assert.matches("1 warp waits %(warp 0%) at element 1 of shared tensor 's', "
-      .. "which is 5 and was last written by block %(0,0,0%)$",
+    assert.matches("1 thread of warp 0 waits at element 1 of shared tensor "
+      .. "'s', which is 5 and was last written by block %(0,0,0%)$",
       r.reports[1].message)
   end)
 

@@ -27,6 +27,7 @@
 --   cure, code and other replace those of the row. writers: whether both
 --   accesses are writes in one line. far: whether the sentence names a thread
 --   of another block.
+--   waited: what happened in line r.wait, if it is no wait.
 -- lacks: {[r.lack] = {cure =, code =, other =, late =}}, where r.lack names the
 --   operation that is missing, if known. These fields replace those of the
 --   case. late: a phrase that says why the wait for an operation in flight did
@@ -85,6 +86,13 @@ local CLASHES = {["write after write"] = "write after a write",
 ---@param r table an element of report.reports
 ---@return boolean
 function kinds.one_line(r) return r.line == r.line2 and r.file == r.file2 end
+
+-- Returns the value of field v of a row: v itself or, if v is a function, its
+-- result for the facts of fault r.
+local function value(v, r)
+  if type(v) == "function" then return v(r.facts, r) end
+  return v
+end
 
 -- The words in braces that are not facts. Each function returns the text that
 -- replaces its word.
@@ -371,6 +379,10 @@ local function read_while(writes)
   end, when = read_on_the_way}
 end
 
+-- Reports whether a thread executed a proxy fence after its write, but no
+-- barrier orders the fence before an access by asynchronous hardware.
+local function no_barrier(f) return f.fenced and not f.ordered end
+
 fault {kind = "race",
   about = "two warps access one element, one of them writes, with no barrier "
     .. "between",
@@ -392,8 +404,10 @@ fault {kind = "race",
       .. "arrive, or in the thread that copies, after its wait"},
   {function(f)
     return (f.how == "read after write" and "read" or "write") .. " by {by} "
-      .. "after a thread's write, with no fence_proxy(\"async\") and barrier "
-      .. "in between: {element}"
+      .. "after a thread's write, with no " .. (no_barrier(f)
+        and "barrier after its fence_proxy(\"async\")"
+        or f.ordered and not f.fenced and "fence_proxy(\"async\") in between"
+        or "fence_proxy(\"async\") and barrier in between") .. ": {element}"
   end, when = function(f) return f.proxy end,
     code = "race/SPACE/missing-proxy-fence",
     cure = function(f)
@@ -401,6 +415,8 @@ fault {kind = "race",
         and "call fence_proxy(\"async.global\") in the threads that wrote, "
           .. "before they release it, or in the thread that copies, after its "
           .. "acquire"
+        or no_barrier(f) and "synchronize at a barrier between the fence and "
+          .. "this access"
         or "call fence_view_async_shared() in the threads that wrote, then "
           .. "synchronize at a barrier"
     end},
@@ -569,9 +585,13 @@ fault {kind = "barrier-mismatch",
     .. "where no thread waits for them", how = "left"},
   {"nothing orders this arrival at barrier {id} after the barrier's previous "
     .. "phase: that phase may count it instead of another arrival",
-    how = "early",
-    cure = "let the arriving threads wait for the end of that phase; give "
-      .. "each role, such as producers, a barrier of its own"},
+    how = "early", cure = function(f)
+      return f.n > f.others and ("at least %d threads arrive at barrier %d, "
+        .. "which counts %d: name the number of all of them, or give each "
+        .. "role, such as producers, a barrier of its own"):format(f.n, f.id,
+        f.others) or "let the arriving threads wait for the end of that phase; "
+        .. "give each role, such as producers, a barrier of its own"
+    end},
   {"a thread arrives twice at the cluster's barrier with no cluster_wait in "
     .. "between", how = "cluster twice"},
   {"a thread waits at the cluster's barrier without having arrived",
@@ -638,6 +658,10 @@ local function lacking(f)
     text[#text + 1] = ("%s; %s arrived that no expect_tx announced"):format(
       f.came ~= 0 and "" or "nothing", plural(-f.bytes, "byte"))
   end
+  if f.bytes > 0 and f.twin > 0 then
+    text[#text + 1] = "; {twin:byte} that no expect_tx announced arrived at "
+      .. "the mbarrier of block {cta}"
+  end
   if f.needed > f.threads then
     text[#text + 1] = " (there are {threads} threads; mbarrier_init counts "
       .. "arrivals, expect_tx bytes)"
@@ -655,8 +679,12 @@ local function stuck(at, case)
     for w = 0, 31 do
       if f.waiting >> w & 1 == 1 then list[#list + 1] = tostring(w) end
     end
-    return ("no warp can go on: %s wait%s (warp %s) at %s%s"):format(
-      plural(n, "warp"), n == 1 and "s" or "", table.concat(list, ", "),
+    local single = n == 1 and f.lanes or 0
+    local who = single > 0 and ("%s of warp %s wait%s"):format(
+      plural(single, "thread"), list[1], single == 1 and "s" or "")
+      or ("%s wait%s (warp %s)"):format(plural(n, "warp"), n == 1 and "s" or "",
+      table.concat(list, ", "))
+    return ("no warp can go on: %s at %s%s"):format(who,
       type(at) == "function" and at(f, r) or at,
       ended > 0 and ("; %s exited without arriving"):format(
         plural(ended, "warp")) or "")
@@ -674,6 +702,15 @@ local OPS = {["tcgen05.mma"] = "a tcgen05.mma", ["tcgen05.ld"] = "a load",
 function WORDS.op_name(r) return OPS[r.facts.op] end
 function WORDS.tensor_clash(r) return CLASHES[r.facts.clash_of] end
 
+-- The advice for a load if an MMA to other columns is complete and unread. %d:
+-- the first of these columns.
+local READY = "the wait completed the MMA to column %d, which no thread has "
+  .. "read: do the MMA, the wait and this load use the same stage?"
+
+-- The advice for a race in which the threads waited for different stages.
+local STRAYS = "the MMA follows a wait for stage %d, and the other access a "
+  .. "wait for stage %d: does each use the columns of its stage?"
+
 -- Returns a function that tests whether a fault's field `lacks` has this value.
 local function lacking_order(lacks)
   return lacks and function(f) return f.lacks == lacks end or nil
@@ -681,15 +718,18 @@ end
 
 -- Returns a case (a sentence, its condition and cure) for accesses that are
 -- unordered because `lacks` is missing. Without `lacks`, the case fits all
--- other unordered accesses.
-local function unordered(lacks, why, cure, code)
+-- other unordered accesses. waited: the label of the line r.wait.
+local function unordered(lacks, why, cure, code, waited)
   return {function(f)
     return ("%s of column {column} of tensor memory by {op_name}, %s"):format(
       (f.clash_of == "read after write" and "read after the write"
        or f.clash_of == "write after read" and "write after the read"
        or "write after the write"), why)
-  end, how = "race", when = lacking_order(lacks), cure = cure, code = code,
-    other = "first access"}
+  end, how = "race", when = lacking_order(lacks), cure = function(f, r)
+    return f.ready and READY:format(f.n)
+      or f.strays and STRAYS:format(f.mma_stage, f.stage)
+      or value(cure, r)
+  end, code = code, other = "first access", waited = waited}
 end
 
 -- Returns a case for a race in tensor memory that a tcgen05.fence would
@@ -725,7 +765,7 @@ fault {kind = "tensor-memory",
     how = "residents", other = "the first allocation",
     code = "memory/tmem/columns", cure = "allocate all columns at once"},
   {"tensor memory is freed that is not allocated, or no longer", how = "free",
-    code = "memory/tmem/free",
+    other = "freed", code = "memory/tmem/free",
     cure = "free each allocation once, with the pointer to its first column"},
   {"{n:column} of tensor memory are freed, but {most} were allocated",
     how = "part", other = "allocated", code = "memory/tmem/free",
@@ -738,11 +778,15 @@ fault {kind = "tensor-memory",
     cure = "call dealloc_tmem in the warp that allocated, after a barrier that "
       .. "follows all accesses"},
   {"columns {column} to {last_column} of tensor memory are no longer allocated "
-    .. "in the other block of the pair", how = "outside",
+    .. "in the other block of the pair", how = "freed",
     when = function(f) return f.peer end,
-    other = "allocated", code = "memory/tmem/free",
+    other = "freed", code = "memory/tmem/free",
     cure = "free the columns of a pair after both blocks have used them: let "
       .. "the blocks synchronize before dealloc_tmem"},
+  {"columns {column} to {last_column} of tensor memory are used after they "
+    .. "were freed", how = "freed", other = "freed", code = "memory/tmem/free",
+    cure = "before dealloc_tmem, let all warps that use the columns "
+      .. "synchronize; do the waits before it use the right stage and phase?"},
   {function(f)
     return f.most == 0 and "columns {column} to {last_column} of tensor memory "
       .. "are not allocated" or "columns {column} to {last_column} of tensor "
@@ -759,6 +803,7 @@ fault {kind = "tensor-memory",
         .. "tcgen05.cp, before the MMA"
         or f.op == "tcgen05.mma" and "the first MMA of a tile must not "
         .. "accumulate: set(Field.ACCUMULATE, false)"
+        or f.ready and READY:format(f.n)
         or "wait at the mbarrier of the commit before the load, and load only "
           .. "columns that an MMA or a store writes"
     end},
@@ -816,13 +861,23 @@ fault {kind = "tensor-memory",
   unordered("store", "for which its warp did not wait",
     "call cute.arch.fence_view_async_tmem_store() after the store, then "
       .. "synchronize", "race/tmem/missing-wait"),
+  unordered("arrival", "which an earlier arrival does not cover", function(f)
+    return ("arrive after the last access to the columns and after "
+      .. "cute.arch.fence_view_async_tmem_%s()"):format(
+      f.op == "tcgen05.ld" and "load" or "store")
+  end, "race/tmem/missing-barrier", "arrival"),
   unordered(nil, "with no barrier in between",
     "synchronize between the two accesses, at a barrier or an mbarrier",
     "race/tmem/missing-barrier"),
   unfenced("before_thread_sync", "before",
     "between the first access and the synchronization"),
   unfenced("after_thread_sync", nil,
-    "between the synchronization and the second access")}
+    "between the synchronization and the second access"),
+  lacks = {
+    stay = {cure = STAY, other = "first access"},
+    turn = {other = "first access", cure = "no thread waits at the mbarrier of "
+      .. "the readers: wait there before the MMAs of a stage, as "
+      .. "pipe:producer_acquire(state) does"}}}
 
 function WORDS.last_column(r) return r.facts.column + r.facts.n - 1 end
 function WORDS.last_lane(r) return r.facts.most + 31 end
@@ -861,8 +916,14 @@ fault {kind = "deadlock",
   lacks = {
     stay = {cure = STAY},
     commit = {code = "async/tmem/missing-commit", other = "the MMA",
-      cure = "no tcgen05.commit follows the MMA: let the thread that issued it "
-        .. "call commit(mbarrier), which arrives there"},
+      cure = function(_, r)
+        local ring = r.ring or ""
+        return "no tcgen05.commit follows the MMA: let the thread that issued "
+          .. "it call commit(mbarrier), which arrives there"
+          .. (ring:find "empty" and "; in a pipeline, consumer_release(state)"
+            or ring:find "full" and "; in a pipeline, producer_commit(state)"
+            or "")
+      end},
     first = {code = "sync/block/wrong-parity",
       cure = "an empty stage needs no reader in the first round: let the "
         .. "producer wait for parity 1 first, then 0, 1, ..."},
@@ -872,13 +933,19 @@ fault {kind = "deadlock",
     count = {other = "made",
       cure = "initialize the mbarrier with the number of threads that arrive "
         .. "in a phase, or let the missing threads arrive"},
-    nobody = {other = "made", cure = function(_, r)
-      return r.wait and HASTY or "no running thread arrives there: initialize "
-        .. "the mbarrier with the number of threads that do, or let the "
-        .. "missing threads arrive"
+    nobody = {other = "made", cure = function(f, r)
+      return r.wait and HASTY or f.mmas and "no instruction arrives there: if "
+        .. "it signals the end of MMAs, let the thread that issued them call "
+        .. "tcgen05.commit(mbarrier)"
+        or "no running thread arrives there: initialize the mbarrier with the "
+        .. "number of threads that do, or let the missing threads arrive"
     end},
     bytes = {code = "sync/block/missing-bytes", other = "expected",
-      cure = function(_, r)
+      cure = function(f, r)
+        if f.twin > 0 and r.pair then
+          return "in a pair, the loads of both blocks complete at the mbarrier "
+            .. "of the first block: CopyBulkTensorTileG2SOp(CtaGroup.TWO)"
+        end
         return r.multicast and BYTES .. "; a multicast brings bytes only to "
           .. "the blocks whose bits are set in mcast_mask" or BYTES
       end}}}
@@ -916,6 +983,9 @@ fault {kind = "mbarrier",
     if f.came ~= 1 and f.missing > 0 then
       return "initialize the mbarrier with the number of threads that arrive "
         .. "in a phase, or let one lane arrive"
+    elseif f.far and f.n == 1 then
+      return "another block of the cluster has arrived in this phase: should "
+        .. "only one block arrive, such as that of rank 0?"
     end
     return "this arrival is one too many, or belongs to the next phase: wait "
       .. "for the end of this phase (for a stage, until it is empty)"
@@ -1256,13 +1326,6 @@ kinds.OTHERS = {
 -- Functions
 ---------------------------------------------------------------------------
 
--- Returns the value of field v of a row: v itself or, if v is a function, its
--- result for the facts of fault r.
-local function value(v, r)
-  if type(v) == "function" then return v(r.facts, r) end
-  return v
-end
-
 --- Returns the case (sentence, condition, cure) of a fault: the first case of
 -- its kind that fits the fault.
 ---@param r table an element of report.reports
@@ -1321,6 +1384,11 @@ function kinds.cure(r)
   local case, _, other = kinds.case(r), kinds.lack(r)
   return value(case.cure, r), value(case.other, r) or other
 end
+
+--- Returns what happened in line r.wait of a fault: "wait" or "arrival".
+---@param r table an element of report.reports
+---@return string
+function kinds.waited(r) return kinds.case(r).waited or "wait" end
 
 --- Returns the stable code of a fault.
 ---@param r table an element of report.reports

@@ -65,6 +65,7 @@
 -- open: true if the copy to that stage is in no group (cp.async without a
 -- commit).
 -- idle: true if no group was committed since the previous wait.
+-- pair: true if the kernel allocates tensor memory for pairs of blocks.
 -- before: if lack is "wait", whether the thread waited for the preceding phase
 --   or, if nothing wrote the element, at any mbarrier.
 -- refill: true if a cp.async fills a stage that was just read.

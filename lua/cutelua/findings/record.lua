@@ -73,7 +73,7 @@ local function places_of(r, cuda)
   local list, own = {}, kinds.FAULTS[r.kind].own
   for _, row in ipairs {{r.line2 and own or "access", r.file, r.line},
       {second or "other access", r.file2, r.line2},
-      {"wait", r.wait_file, r.wait}, {"loop", r.loop_file, r.loop}} do
+      {kinds.waited(r), r.wait_file, r.wait}, {"loop", r.loop_file, r.loop}} do
     list[#list + 1] = record.place(row[1], row[2], row[3], cuda)
   end
   return list

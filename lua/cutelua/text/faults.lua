@@ -14,6 +14,10 @@ local function notes() return require "cutelua.text.notes" end
 
 local faults = {}
 
+local function triple(t)
+  return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
+end
+
 local ATOMIC = "to add to one element from many threads, use an atomic "
   .. "(cute.arch.atomic_add); otherwise "
 
@@ -180,6 +184,22 @@ local function uneven(r)
   end
 end
 
+-- Returns advice if threads arrive at an mbarrier of the other block of a pair,
+-- but not at the one of this block.
+local function other_block(r)
+  local f = r.facts
+  if r.kind ~= "deadlock" or not r.pair or r.lack ~= "nobody" then return end
+  if f.twin == 1 then
+    return ("threads arrive at this mbarrier of block %s, but not of this "
+      .. "block: should only that block of the pair wait here, as "
+      .. "pipe.is_leader_cta selects?"):format(triple(f.cta))
+  elseif f.twin == 2 then
+    return ("the commit arrives at this mbarrier of block %s, but not of this "
+      .. "block: commit(mbarrier, 3, CtaGroup.TWO) arrives in both blocks")
+      :format(triple(f.cta))
+  end
+end
+
 -- Returns advice if no thread arrives at an mbarrier of a pipeline. The class
 -- of the pipeline is in the script's line that made the mbarrier.
 local function unsignalled(r)
@@ -187,13 +207,17 @@ local function unsignalled(r)
     and source.line(r.file2, r.line2) or ""
   local class = made:match "%f[%w]Pipeline(%a+)"
   local full, empty = other_side(r.ring or "")
-  if not class or (r.rounds or {})[r.ring] ~= 0 then return end
+  -- Bytes that no thread expected count as a begun round.
+  if not class or ((r.rounds or {})[r.ring] ~= 0 and r.facts.bytes >= 0) then
+    return
+  end
   if r.ring == empty then
     return "no thread releases the stage: does each reader call "
       .. "pipe:consumer_release(state) after its reads?"
-  elseif r.ring == full and class:find "^Tma" then
-    return "no thread fills the stage: does the producer call "
-      .. "pipe:producer_acquire(state) before its copies, for each stage?"
+  elseif r.ring == full and (class:find "^Tma" or class:find "^Clc") then
+    return ("no thread fills the stage: does the producer call "
+      .. "pipe:producer_acquire(state) before its %s, for each stage?"):format(
+      class:find "^Tma" and "copies" or "query")
   elseif r.ring == full then
     return "no thread fills the stage: does the producer call "
       .. "pipe:producer_commit(state) after its writes?"
@@ -262,7 +286,7 @@ function faults.advice(r)
     return r.refill and wait .. "; or does the copy fill the stage that was "
       .. "just read instead of another one?" or wait, second
   end
-  local loops = uneven(r) or unsignalled(r)
+  local loops = other_block(r) or uneven(r) or unsignalled(r)
   if loops then return loops, second end
   if is_refill(r) then
     return r.refill and REFILL .. "; or fill one stage less before the loop"
@@ -303,10 +327,6 @@ function faults.advice(r)
     second
 end
 
-local function triple(t)
-  return ("(%d,%d,%d)"):format(t[1], t[2], t[3])
-end
-
 -- Adds the lines and threads of a fault to its text. `second` is the label of
 -- the fault's other line, r.line2.
 local function add_places(text, r, second)
@@ -328,7 +348,9 @@ local function add_places(text, r, second)
   end
   table.move(lines, 1, #lines, #text + 1, text)
   local wait = at(r.wait_file, r.wait)
-  if wait then text[#text + 1] = "    the wait: " .. wait end
+  if wait then
+    text[#text + 1] = ("    the %s: %s"):format(kinds().waited(r), wait)
+  end
   if not own and r.kind ~= "unwritten" and r.kind ~= "in-flight" then
     text[#text + 1] = "    first in " .. where
   end

@@ -1,13 +1,14 @@
 -- Fault: two warpgroups use a named barrier of the same number.
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
--- expect: spec/faults/barrier-mismatch/shared_barrier_number.lua:34 in main
+-- expect: spec/faults/barrier-mismatch/shared_barrier_number.lua:35 in main
 --   chunk
--- expect: shared_barrier_number.lua:25: nothing orders this arrival at barrier
+-- expect: shared_barrier_number.lua:26: nothing orders this arrival at barrier
 --   1 after the barrier's previous phase: that phase may count it instead of
 --   another arrival [barrier-mismatch]
--- expect: the other: shared_barrier_number.lua:29
--- expect: let the arriving threads wait for the end of that phase; give each
---   role, such as producers, a barrier of its own
+-- expect: the other: shared_barrier_number.lua:30
+-- expect: at least 160 threads arrive at barrier 1, which counts 128: name the
+--   number of all of them, or give each role, such as producers, a barrier of
+--   its own
 -- expect: 7 more may follow from it
 local cute = require "cute"
 local arch = cute.arch

@@ -2,9 +2,9 @@
 -- wait for an empty stage has the wrong parity.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/multicast_ask_parity.lua:62 in main chunk
--- expect: multicast_ask_parity.lua:39: no warp can go on: 1 warp waits (warp 2)
---   at mbarrier 'empty'[0] for the end of phase 0 (parity 0), which lacks 4 of
---   4 arrivals [deadlock]
+-- expect: multicast_ask_parity.lua:39: no warp can go on: 1 thread of warp 2
+--   waits at mbarrier 'empty'[0] for the end of phase 0 (parity 0), which lacks
+--   4 of 4 arrivals [deadlock]
 -- expect: an empty stage needs no reader in the first round: let the producer
 --   wait for parity 1 first, then 0, 1, ...
 -- expect: 1 more may follow from it

@@ -2,9 +2,9 @@
 -- mbarrier of an empty stage counts 5 arrivals.
 -- expect: cutelua: simulator: kernel multicast: 1 fault [kernel-fault]
 -- expect: spec/faults/deadlock/multicast_empty_5.lua:63 in main chunk
--- expect: multicast_empty_5.lua:41: no warp can go on: 1 warp waits (warp 2) at
---   mbarrier 'empty'[0] for the end of phase 0 (parity 0), which lacks 1 of 5
---   arrivals [deadlock]
+-- expect: multicast_empty_5.lua:41: no warp can go on: 1 thread of warp 2 waits
+--   at mbarrier 'empty'[0] for the end of phase 0 (parity 0), which lacks 1 of
+--   5 arrivals [deadlock]
 -- expect: made: multicast_empty_5.lua:33
 -- expect: initialize the mbarrier with the number of threads that arrive in a
 --   phase, or let the missing threads arrive

@@ -3,8 +3,8 @@
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
 -- expect: spec/faults/race/box_no_proxy_fence.lua:57 in main chunk
 -- expect: box_no_proxy_fence.lua:52: read by a bulk copy after a thread's
---   write, with no fence_proxy("async") and barrier in between: element 0 of
---   shared tensor 'd' [race]
+--   write, with no fence_proxy("async") in between: element 0 of shared tensor
+--   'd' [race]
 -- expect: first access: box_no_proxy_fence.lua:47, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier

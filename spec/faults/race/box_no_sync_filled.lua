@@ -1,13 +1,12 @@
 -- Loads one box by TMA, doubles it and stores it by TMA. Fault: no barrier
 -- precedes the TMA store.
 -- expect: cutelua: simulator: kernel box: 1 fault [kernel-fault]
--- expect: spec/faults/race/box_no_sync_filled.lua:58 in main chunk
--- expect: box_no_sync_filled.lua:53: read by a bulk copy after a thread's
---   write, with no fence_proxy("async") and barrier in between: element 4 of
---   shared tensor 'd' [race]
--- expect: first access: box_no_sync_filled.lua:48, thread 1
--- expect: call fence_view_async_shared() in the threads that wrote, then
---   synchronize at a barrier
+-- expect: spec/faults/race/box_no_sync_filled.lua:57 in main chunk
+-- expect: box_no_sync_filled.lua:52: read by a bulk copy after a thread's
+--   write, with no barrier after its fence_proxy("async"): element 4 of shared
+--   tensor 'd' [race]
+-- expect: first access: box_no_sync_filled.lua:47, thread 1
+-- expect: synchronize at a barrier between the fence and this access
 -- expect: 2 more may follow from it
 local cute = require "cute"
 local arch, _ = cute.arch, cute._

@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/cp_async_then_wgmma.lua:40 in main chunk
 -- expect: cp_async_then_wgmma.lua:34: read by wgmma after a thread's write,
---   with no fence_proxy("async") and barrier in between: element 2048 of shared
---   tensor 's' [race]
+--   with no fence_proxy("async") in between: element 2048 of shared tensor 's'
+--   [race]
 -- expect: first access: cp_async_then_wgmma.lua:26, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier

@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/peer_copy_no_fence.lua:51 in main chunk
 -- expect: peer_copy_no_fence.lua:45: read by a bulk copy after a thread's
---   write, with no fence_proxy("async") and barrier in between: element 0 of
---   shared tensor 's' [race]
+--   write, with no fence_proxy("async") in between: element 0 of shared tensor
+--   's' [race]
 -- expect: first access: peer_copy_no_fence.lua:39, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier

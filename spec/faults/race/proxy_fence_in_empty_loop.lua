@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/proxy_fence_in_empty_loop.lua:42 in main chunk
 -- expect: proxy_fence_in_empty_loop.lua:37: read by a bulk copy after a
---   thread's write, with no fence_proxy("async") and barrier in between:
---   element 0 of shared tensor 's' [race]
+--   thread's write, with no fence_proxy("async") in between: element 0 of
+--   shared tensor 's' [race]
 -- expect: first access: proxy_fence_in_empty_loop.lua:28, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier

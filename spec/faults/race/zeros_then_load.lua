@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel faulty: 1 fault [kernel-fault]
 -- expect: spec/faults/race/zeros_then_load.lua:50 in main chunk
 -- expect: zeros_then_load.lua:45: write by a bulk copy after a thread's write,
---   with no fence_proxy("async") and barrier in between: element 0 of shared
---   tensor 's' [race]
+--   with no fence_proxy("async") in between: element 0 of shared tensor 's'
+--   [race]
 -- expect: first access: zeros_then_load.lua:39, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier

@@ -1,15 +1,14 @@
 -- Fault: there is no proxy fence between stores and a bulk copy of their data.
 -- run: check --surgeon
 -- expect: check: kernel k: bug
--- expect: proxy_fence.lua:30: read by a bulk copy after a thread's write, with
---   no fence_proxy("async") and barrier in between: element 0 of shared tensor
---   's' [race]
--- expect: first access: proxy_fence.lua:26, thread 0
+-- expect: proxy_fence.lua:29: read by a bulk copy after a thread's write, with
+--   no fence_proxy("async") in between: element 0 of shared tensor 's' [race]
+-- expect: first access: proxy_fence.lua:25, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier
 -- expect: fixed by cute.arch.fence_view_async_shared() before
---   proxy_fence.lua:30, or before proxy_fence.lua:29, or before
---   proxy_fence.lua:27
+--   proxy_fence.lua:29, or before proxy_fence.lua:28, or before
+--   proxy_fence.lua:26
 local cute = require "cute"
 local arch = cute.arch
 

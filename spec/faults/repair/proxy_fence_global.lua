@@ -2,8 +2,8 @@
 -- run: check --surgeon
 -- expect: check: kernel k: bug
 -- expect: proxy_fence_global.lua:30: read by a bulk copy after a thread's
---   write, with no fence_proxy("async") and barrier in between: element 0 of
---   shared tensor 's' [race]
+--   write, with no fence_proxy("async") in between: element 0 of shared tensor
+--   's' [race]
 -- expect: first access: proxy_fence_global.lua:25, thread 0
 -- expect: call fence_view_async_shared() in the threads that wrote, then
 --   synchronize at a barrier

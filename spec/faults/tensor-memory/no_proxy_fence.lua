@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/no_proxy_fence.lua:78 in main chunk
 -- expect: no_proxy_fence.lua:55: read by tcgen05.mma after a thread's write,
---   with no fence_proxy("async") and barrier in between: element 0 of shared
---   tensor 'sA' [race]
+--   with no fence_proxy("async") in between: element 0 of shared tensor 'sA'
+--   [race]
 -- expect: coordinate ((0,0),(0,0)) of Sw<2,3,3> o 0 o
 --   ((8,16),(32,1)):((32,256),(1,0))
 -- expect: first access: no_proxy_fence.lua:40, thread 0

@@ -6,8 +6,8 @@
 --   lacks 1 of 1 arrival [deadlock]
 -- expect: coordinate 0 of 1:0
 -- expect: made: pair_commit_alone.lua:34
--- expect: no running thread arrives there: initialize the mbarrier with the
---   number of threads that do, or let the missing threads arrive
+-- expect: the commit arrives at this mbarrier of block (0,0,0), but not of this
+--   block: commit(mbarrier, 3, CtaGroup.TWO) arrives in both blocks
 local cute = require "cute"
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 local sm100, PAIR = cute.utils.blackwell_helpers, tcgen05.CtaGroup.TWO

@@ -1,13 +1,14 @@
 -- Fault: TMA signals each block's own mbarrier, not the leader's.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_cta_group_one.lua:120 in main chunk
--- expect: pair_cta_group_one.lua:80: no warp can go on: 1 warp waits (warp 1)
---   at mbarrier 'pipe_full'[0] for the end of phase 0 (parity 0), which lacks
---   10240 bytes [deadlock]
+-- expect: spec/faults/tensor-memory/pair_cta_group_one.lua:121 in main chunk
+-- expect: pair_cta_group_one.lua:81: no warp can go on: 1 thread of warp 1
+--   waits at mbarrier 'pipe_full'[0] for the end of phase 0 (parity 0), which
+--   lacks 10240 bytes; 10240 bytes that no expect_tx announced arrived at the
+--   mbarrier of block (1,0,0) [deadlock]
 -- expect: coordinate 0 of 2:1
--- expect: expected: pair_cta_group_one.lua:66
--- expect: a TMA load transfers the tx_bytes of its atom, whole boxes,
---   including elements outside the tensor: expect all of these bytes
+-- expect: expected: pair_cta_group_one.lua:67
+-- expect: in a pair, the loads of both blocks complete at the mbarrier of the
+--   first block: CopyBulkTensorTileG2SOp(CtaGroup.TWO)
 local cute = require "cute"
 local arch, pipeline, _ = cute.arch, cute.pipeline, cute._
 local cpasync, tcgen05 = cute.nvgpu.cpasync, cute.nvgpu.tcgen05

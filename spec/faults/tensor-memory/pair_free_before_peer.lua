@@ -3,7 +3,7 @@
 -- expect: spec/faults/tensor-memory/pair_free_before_peer.lua:80 in main chunk
 -- expect: pair_free_before_peer.lua:65: columns 0 to 31 of tensor memory are
 --   no longer allocated in the other block of the pair [tensor-memory]
--- expect: allocated: pair_free_before_peer.lua:29
+-- expect: freed: pair_free_before_peer.lua:74
 -- expect: free the columns of a pair after both blocks have used them: let the
 --   blocks synchronize before dealloc_tmem
 local cute = require "cute"

@@ -1,15 +1,16 @@
 -- Fault: the second product overwrites accumulators that are still loaded.
 -- expect: cutelua: simulator: kernel gemm: 2 faults [kernel-fault]
--- expect: spec/faults/tensor-memory/pair_no_acquire.lua:125 in main chunk
--- expect: pair_no_acquire.lua:88: write after the read of column 0 of tensor
+-- expect: spec/faults/tensor-memory/pair_no_acquire.lua:126 in main chunk
+-- expect: pair_no_acquire.lua:89: write after the read of column 0 of tensor
 --   memory by a load, with no barrier in between [tensor-memory]
--- expect: first access: pair_no_acquire.lua:107
--- expect: synchronize between the two accesses, at a barrier or an mbarrier
--- expect: pair_no_acquire.lua:93: mbarrier 'acc_full'[0] counts 1 arrival a
+-- expect: first access: pair_no_acquire.lua:108
+-- expect: no thread waits at the mbarrier of the readers: wait there before the
+--   MMAs of a stage, as pipe:producer_acquire(state) does
+-- expect: pair_no_acquire.lua:94: mbarrier 'acc_full'[0] counts 1 arrival a
 --   phase; nothing orders this arrival after the end of phase 0: that phase may
 --   count it instead of another arrival [mbarrier]
 -- expect: coordinate 0 of 1:0
--- expect: the other: pair_no_acquire.lua:41
+-- expect: the other: pair_no_acquire.lua:42
 -- expect: initialize the mbarrier with the number of all arrivals in a phase
 --   (in a pipeline, producer_group or consumer_group); a thread must wait for
 --   the end of the phase before it arrives again (for a stage, until it is

@@ -2,8 +2,8 @@
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_no_proxy_fence.lua:82 in main chunk
 -- expect: pair_no_proxy_fence.lua:58: read by tcgen05.mma after a thread's
---   write, with no fence_proxy("async") and barrier in between: element 0 of
---   shared tensor 'sA' [race]
+--   write, with no fence_proxy("async") in between: element 0 of shared tensor
+--   'sA' [race]
 -- expect: coordinate ((0,0),0,0,0) of Sw<2,3,3> o 0 o
 --   ((128,16),1,2,1):((32,1),0,16,0)
 -- expect: first access: pair_no_proxy_fence.lua:42, thread 0

@@ -1,9 +1,9 @@
 -- Fault: a stage is released in the leader only.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/pair_release_alone.lua:121 in main chunk
--- expect: pair_release_alone.lua:80: no warp can go on: 1 warp waits (warp 1)
---   at mbarrier 'pipe_full'[0] for the end of phase 1 (parity 1), which lacks
---   10240 bytes [deadlock]
+-- expect: pair_release_alone.lua:80: no warp can go on: 1 thread of warp 1
+--   waits at mbarrier 'pipe_full'[0] for the end of phase 1 (parity 1), which
+--   lacks 10240 bytes [deadlock]
 -- expect: coordinate 0 of 2:1
 -- expect: expected: pair_release_alone.lua:66
 -- expect: a TMA load transfers the tx_bytes of its atom, whole boxes,

@@ -1,15 +1,14 @@
 -- Fault: a copy may read scale factors before other threads have written them.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/sf_no_barrier.lua:113 in main chunk
--- expect: sf_no_barrier.lua:36: read by tcgen05.cp after a thread's write,
---   with no fence_proxy("async") and barrier in between: element 1 of
---   shared tensor 'sFA' [race]
+-- expect: spec/faults/tensor-memory/sf_no_barrier.lua:112 in main chunk
+-- expect: sf_no_barrier.lua:35: read by tcgen05.cp after a thread's write, with
+--   no barrier after its fence_proxy("async"): element 1 of shared tensor 'sFA'
+--   [race]
 -- expect: coordinate ((((0,0),0),(0,1)),0,0) of
 --   ((((32,4),1),(16,4)),1,2):((((16,4),0),(0,1)),0,512)
--- expect: first access: sf_no_barrier.lua:70, thread 1
+-- expect: first access: sf_no_barrier.lua:69, thread 1
 -- expect: second access: block (0,0,0), thread (0,0,0), 2 times
--- expect: call fence_view_async_shared() in the threads that wrote, then
---   synchronize at a barrier
+-- expect: synchronize at a barrier between the fence and this access
 -- expect: 1 more may follow from it
 -- expect: ... --traceback shows all details of each fault
 local cute = require "cute"

@@ -2,9 +2,9 @@
 -- proxy without a fence.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
 -- expect: spec/faults/tensor-memory/sf_no_proxy_fence.lua:110 in main chunk
--- expect: sf_no_proxy_fence.lua:37: read by tcgen05.cp after a thread's
---   write, with no fence_proxy("async") and barrier in between:
---   element 0 of shared tensor 'sFA' [race]
+-- expect: sf_no_proxy_fence.lua:37: read by tcgen05.cp after a thread's write,
+--   with no fence_proxy("async") in between: element 0 of shared tensor 'sFA'
+--   [race]
 -- expect: coordinate ((((0,0),0),(0,0)),0,0) of
 --   ((((32,4),1),(16,4)),1,2):((((16,4),0),(0,1)),0,512)
 -- expect: first access: sf_no_proxy_fence.lua:67, thread 0

@@ -1,8 +1,9 @@
 -- Fault: tensor memory is freed twice.
 -- expect: cutelua: simulator: kernel gemm: 1 fault [kernel-fault]
--- expect: spec/faults/tensor-memory/twice.lua:72 in main chunk
--- expect: twice.lua:66: tensor memory is freed that is not allocated, or no
+-- expect: spec/faults/tensor-memory/twice.lua:73 in main chunk
+-- expect: twice.lua:67: tensor memory is freed that is not allocated, or no
 --   longer [tensor-memory]
+-- expect: freed: twice.lua:66
 -- expect: free each allocation once, with the pointer to its first column
 local cute = require "cute"
 local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._

@@ -22,9 +22,8 @@ local BM, BN, BK, STAGES = 128, 128, 128, 3
 local VS = 16             -- elements of K that share a scale
 local SCALES = BK // VS   -- scales per row of a tile
 
-local mma = cute.make_tiled_mma("SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<"
-  .. "float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>", {2, 2, 1},
-  {32, 32, 64})
+local mma = cute.make_tiled_mma(cute.nvgpu.warp.MmaMXF4NVF4Op(cute.e2m1,
+  cute.f32, cute.e4m3), {2, 2, 1}, {32, 32, 64})
 local sSF_layout = cute.make_layout({128, {VS, 4, SCALES // 4}, STAGES},
   {4, {0, 1, 512}, 128 * SCALES})                          -- (128,BK,PIPE)
 local g2s = cute.make_tiled_copy(

@@ -314,7 +314,7 @@ end
 
 local HELP = [[
 usage: cutelua doc [NAME...]
-Prints the reference of public names: "make_layout", "arch.popc",
+Prints the reference of public names: "make_layout", "tcgen05.commit",
 "tensor:fill", a module such as "cute.pipeline", or "environment" for the
 environment variables. Without a name it lists all of `require "cute"`. For
 another word ("race", "ldmatrix", "shared memory") it lists the errors, names

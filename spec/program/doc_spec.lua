@@ -387,6 +387,17 @@ describe("public names", function()
       names.find "PipelineAsync" and names.find "pipeline.PipelineAsync".name)
   end)
 
+  it("have an example after the text that introduces it", function()
+    local text = require "cutelua.doc".text(
+      names.find "tcgen05.MmaMXF8Op")
+    assert.truthy(text:find("takes them with the operands:\n\n    cute.gemm(",
+                            1, true), text)
+    for _, item in ipairs(names.all()) do
+      local page = require "cutelua.doc".text(item)
+      assert.is_nil(page:find ":\n\n  [%w_?]+  +%S", item.name)
+    end
+  end)
+
   it("are found by their last parts", function()
     for name, full in pairs {
       ["tcgen05.MmaF16BF16Op"] = "cute.nvgpu.tcgen05.MmaF16BF16Op",

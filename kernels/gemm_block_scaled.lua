@@ -16,7 +16,7 @@
 --   warp 0   one thread requests tiles and their scale factors by TMA
 --   warp 1   one thread copies scale factors to tensor memory and multiplies
 --   warp 2   allocates tensor memory, and frees it
--- kernels/gemm_sm100/scale_factors.lua moves the scale factors.
+-- kernels/gemm_sm100/scale_factors.lua copies scale factors to tensor memory.
 --
 -- Options: op, the MMA, with 128 rows; dtype and sf, the types of the operands
 -- and of the scale factors; bk, the K of a tile (128 bytes when absent); stages
@@ -30,7 +30,7 @@ local pipeline, arch, utils, _ = cute.pipeline, cute.arch, cute.utils, cute._
 local function make_kernel(o)
   local mma, stages, sf = cute.make_tiled_mma(o.op), o.stages, o.sf
   local BM, BN, BK = mma.shape_mnk[1], mma.shape_mnk[2], o.bk
-  local tile, vs = {BM, BN, BK}, mma.sf_vec_size
+  local tile = {BM, BN, BK}
   local atom = tcgen05.make_smem_layout_atom("K_SW128", o.dtype)
   local of_a, of_b = scale_factors.layouts(mma, tile, stages, sf)
   local t2r = cute.make_copy_atom(tcgen05.Ld32x32bOp(32), cute.f32)
@@ -68,34 +68,29 @@ local function make_kernel(o)
       mma:make_fragment_C(mma:partition_shape_C {BM, BN}).layout)
 
     cute.when(warp:eq(0) & arch.elect_one(), function()
-      -- Returns a function that loads tile k into a stage. Operands have tiles
-      -- of bytes (row,K). Scale factors have tiles of words (chunk,K chunks,row
-      -- chunks).
-      local function loader(tma, s, c, shape, at)
-        local from, to = cpasync.tma_partition(tma, 0, cute.make_layout(1),
-          cute.group_modes(s, 0, #shape), cute.group_modes(
-            cute.local_tile(c, shape, at), 0, #shape))
-        return function(k, i, full)
-          cute.copy(tma, to(_, k), from(_, i), full)
-        end
-      end
-      local function operand(tma, s, c, at)
-        s = cute.recast_tensor(s, cute.u8)
-        return loader(tma, s, c, {cute.size(s, 0), cute.size(s, 1)}, {at, _})
-      end
-      local function factors(tma, s, c, rows, at)
-        local to, from = scale_factors.partition({atom = tma, coords = c,
-          smem = s, tile = tile, rows = rows, vs = vs}, at)
+      -- Returns a function that loads tile k of g, the tiles of an operand or
+      -- of its scale factors along K, into a stage of s.
+      local function loader(tma, s, g)
+        local n = cute.rank(s) - 1
+        local to, from = cpasync.tma_partition(tma, 0, cute.make_layout(1),
+          cute.group_modes(s, 0, n), cute.group_modes(g, 0, n))
         return function(k, i, full)
           cute.copy(tma, from(_, k), to(_, i), full)
         end
       end
+      local function operand(tma, s, c, at)            -- tiles of bytes (row,K)
+        s = cute.recast_tensor(s, cute.u8)
+        return loader(tma, s, cute.local_tile(c, {cute.size(s, 0),
+                                                  cute.size(s, 1)}, {at, _}))
+      end
+      local thr = mma:get_slice(0)
       local loads = {operand(tma_a, sA, cA, bm), operand(tma_b, sB, cB, bn),
-                     factors(tma_fa, sFA, cFA, BM, bm),
-                     factors(tma_fb, sFB, cFB, BN, bn)}
+        loader(tma_fa, sFA, thr:partition_A(                    -- (SF,M,K,k)
+          cute.local_tile(cFA, {BM, BK}, {bm, _}))),
+        loader(tma_fb, sFB, thr:partition_B(
+          cute.local_tile(cFB, {BN, BK}, {bn, _})))}
       local write = pipe:make_producer_state()
-      for k_tile in cute.range(tiles.count(cute.size(cFA, 1),
-                                           BK // (4 * vs))) do
+      for k_tile in cute.range(tiles.count(cute.size(cFA, 1), BK)) do
         pipe:producer_acquire(write)
         local full = {tma_bar_ptr = pipe:producer_get_barrier(write)}
         for _, copy in ipairs(loads) do copy(k_tile, write.index, full) end
@@ -113,8 +108,7 @@ local function make_kernel(o)
       local copy_a = scale_factors.copier(sFA, tFA)
       local copy_b = scale_factors.copier(sFB, tFB)
       local read = pipe:make_consumer_state()
-      for k_tile in cute.range(tiles.count(cute.size(cFA, 1),
-                                           BK // (4 * vs))) do
+      for k_tile in cute.range(tiles.count(cute.size(cFA, 1), BK)) do
         local i = read.index
         pipe:consumer_wait(read)
         arch.tcgen05_after_thread_sync()
@@ -179,13 +173,14 @@ return function(options)
         cute.tile_to_shape(atom, {rows, bytes}), {rows, bytes})
     end
   end
-  -- Returns a function that makes the TMA atom and the coordinates of scale
-  -- factors.
-  local function factors(rows, m, k)
+  local of_a, of_b = scale_factors.layouts(mma, gemm.tile, o.stages, o.sf)
+  -- Returns a function that makes the TMA atom and the coordinates of the scale
+  -- factors of `rows` rows of A or B.
+  local function factors(atom_of, of, rows, k)
     return function(F)
-      local all = cute.make_tensor(F.iterator, cute.make_layout(cute.size(F)))
-      return scale_factors.atom(scale_factors.words(all, m, k, vs), gemm.tile,
-                                rows, vs)
+      local layout = utils.tile_atom_to_shape_SF({rows, k, 1}, vs)(_, _, 0)
+      return atom_of(load, cute.make_tensor(F.iterator, layout), of.smem,
+                     gemm.tile, mma, nil, {internal_type = cute.i16})
     end
   end
 
@@ -194,8 +189,10 @@ return function(options)
   -- that makes the argument from a tensor.
   function gemm.arguments(m, n, k, A, SFA, B, SFB, C)
     local list = {}
-    for i, x in ipairs {{A, operand(BM)}, {SFA, factors(BM, m, k)},
-                        {B, operand(BN)}, {SFB, factors(BN, n, k)}} do
+    local sfa = factors(cute.nvgpu.make_tiled_tma_atom_A, of_a, m, k)
+    local sfb = factors(cute.nvgpu.make_tiled_tma_atom_B, of_b, n, k)
+    for i, x in ipairs {{A, operand(BM)}, {SFA, sfa}, {B, operand(BN)},
+                        {SFB, sfb}} do
       local X, make = x[1], x[2]
       if type(X) == "string" then
         list[2 * i - 1] = {X, function(t) return (make(t)) end}

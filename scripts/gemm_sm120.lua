@@ -16,17 +16,16 @@ local cute = require "cute"
 local harness = require "cutelua.bench.harness"
 local scaledlesson = require "cutelua.bench.scaledlesson"
 local tiles = require "cute.tiles"
-local _ = cute._
+local _, helpers = cute._, cute.utils.blackwell_helpers
 
 local BM, BN, BK, STAGES = 128, 128, 128, 3
 local VS = 16             -- elements of K that share a scale
 local SCALES = BK // VS   -- scales per row of a tile
 
-local mma = cute.make_tiled_mma("SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<"
-  .. "float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>", {2, 2, 1},
-  {32, 32, 64})
-local sSF_layout = cute.make_layout({128, {4, SCALES // 4}, STAGES},
-  {4, {1, 512}, 128 * SCALES})                             -- (128,SCALES,PIPE)
+local mma = cute.make_tiled_mma(cute.nvgpu.warp.MmaMXF4NVF4Op(cute.e2m1,
+  cute.f32, cute.e4m3), {2, 2, 1}, {32, 32, 64})
+local sSF_layout = cute.make_layout({128, {VS, 4, SCALES // 4}, STAGES},
+  {4, {0, 1, 512}, 128 * SCALES})                          -- (128,BK,PIPE)
 local g2s = cute.make_tiled_copy(
   cute.make_copy_atom("SM80_CP_ASYNC_CACHEALWAYS", cute.e4m3, 32),
   cute.make_layout {128, 1}, cute.make_layout {1, 4})
@@ -38,17 +37,19 @@ end
 
 -- Returns this thread's scales of an operand for the tiles in row `at`.
 -- load(k_tile, stage) copies a tile's scales to a stage. fetch(stage, k) copies
--- the scales of block k of K to `frag`. `step` is the distance in rows between
--- the `count` blocks of the MMA. `row` is the row in each block whose scales
--- the thread passes.
-local function scales(mSF, at, step, row, count)
+-- the scales of block k of K to frag(_, _, k). fragment_of makes registers for
+-- the scales that the thread passes to the MMA, and `tv` is their layout.
+local function scales(mSF, at, fragment_of, tv)
+  local tid = cute.arch.thread_idx()
   local gSF = cute.local_tile(mSF, {128, SCALES}, {at, _})  -- (128,SCALES,k)
   local sSF = cute.make_smem_tensor(cute.e4m3, sSF_layout, 16)
-  local thr = g2s:get_slice(cute.arch.thread_idx())
-  local from, to = thr:partition_S(gSF), thr:partition_D(sSF)
+  local thr = g2s:get_slice(tid)
+  local from, to = thr:partition_S(gSF), thr:partition_D(cute.filter_zeros(sSF))
   local along = cute.size(mSF, 1) // 4
-  local own = cute.zipped_divide(sSF, {step, 4})  -- ((row,4),(block,k,PIPE))
-  local frag = cute.make_rmem_tensor({4, count}, cute.e4m3)
+  local frag = fragment_of(sSF(_, _, 0), mma:get_slice(tid), tid)  -- (V,M,K)
+  local s2r = cute.make_tiled_copy(cute.make_copy_atom(
+    cute.nvgpu.CopyUniversalOp(), cute.e4m3), tv(mma), {32, 64}):get_slice(tid)
+  local own, held = s2r:partition_S(sSF), s2r:retile(frag)
   return {frag = frag, load = function(k_tile, stage)
     for k = 0, SCALES // 4 - 1 do
       cute.when(cute.lt(k_tile * (SCALES // 4) + k, along), function()
@@ -58,12 +59,12 @@ local function scales(mSF, at, step, row, count)
       end)
     end
   end, fetch = function(stage, k)
-    cute.autovec_copy(own({row, _}, {_, k, stage}), frag)
+    cute.autovec_copy(cute.filter_zeros(own(_, _, k, stage)),
+                      cute.filter_zeros(held(_, _, k)))
   end}
 end
 
 local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
-  local tid = cute.arch.thread_idx()
   local bm, bn = tiles.raster(cute.arch.block_idx(),
     tiles.count(cute.size(mC, 0), BM), tiles.count(cute.size(mC, 1), BN), 8)
   local A = tiles.operand(mA, {of = mma, which = "A", tile = {BM, BK},
@@ -72,14 +73,10 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
                                at = bn, stages = STAGES, slots = 1})
   local C = tiles.result(mC, mma, {BM, BN}, {bm, bn})
   C.acc:fill(0)
-  -- For row r of a block of A, the tensor core takes the scales from lane 4 r
-  -- (r < 8) or 4 (r - 8) + 1. For row r of a block of B, it takes them from
-  -- lane 4 r.
-  local lane, warp = tid % 32, tid // 32
-  local SFA = scales(mSFA, bm, 32, warp % 2 * 16 + lane // 4 + 8 * (lane % 2),
-                     cute.size(A.frag, 1))
-  local SFB = scales(mSFB, bn, 16, warp // 2 * 8 + lane // 4,
-                     cute.size(B.frag, 1))
+  local SFA = scales(mSFA, bm, helpers.partition_fragment_SFA,
+                     helpers.get_layoutSFA_TV)
+  local SFB = scales(mSFB, bn, helpers.partition_fragment_SFB,
+                     helpers.get_layoutSFB_TV)
 
   local function load(k_tile, stage)
     cute.when(cute.lt(k_tile, A.k_tiles), function()
@@ -97,8 +94,8 @@ local gemm = cute.kernel("gemm_sm120", function(mA, mSFA, mB, mSFB, mC)
       if k == 0 then
         load(k_tile + STAGES - 1, (k_tile + STAGES - 1) % STAGES)
       end
-      cute.gemm(mma, C.acc, {A.block(k), SFA.frag(_, _)},
-                {B.block(k), SFB.frag(_, _)}, C.acc)
+      cute.gemm(mma, C.acc, {A.block(k), SFA.frag(_, _, k)},
+                {B.block(k), SFB.frag(_, _, k)}, C.acc)
     end
   end
   C.store()

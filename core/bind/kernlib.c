@@ -298,7 +298,7 @@ static const char *box_text(Ctx *cx, const TensorMap *m) {
 static void see_tma(const Walk *w, const TmaBox *b) {
   Ctx *cx = w->cx;
   Fn *fn = ir_fn(cx);
-  Arg a = {.name = leaf_name(w, NULL, 0), .type = b->a.type, .pointer = true,
+  Arg a = {.name = leaf_name(w, NULL, 0), .type = b->a.unit, .pointer = true,
            .map = true, .align = 64};
   vec_push(cx, fn->arg, a);
   const char *text = box_text(cx, &b->a.map);

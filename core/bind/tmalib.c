@@ -194,16 +194,18 @@ static uint16_t read_flags(lua_State *L) {
 }
 
 // Returns the element type of the tensor map: field `internal` or, by default,
-// the tensor's type `own`. Both types must have the same width.
-static DType read_internal(lua_State *L, DType own) {
+// the tensor's type `own`. Both types have the same width, or the map's type is
+// an integer that contains several elements of the tensor.
+static DType read_internal(lua_State *L, unsigned flags, DType own) {
   DType t = own;
   lua_getfield(L, 1, "internal");
   if (!lua_isnil(L, -1)) t = face_check_dtype(L, -1);
   lua_pop(L, 1);
-  if (dtype_bits(t) != dtype_bits(own))
+  int in = dtype_bits(t), bits = dtype_bits(own);
+  unsigned narrow = BKF_IM2COL | BKF_ROWS | BKF_REDUCES;
+  if (in != bits && (in % bits || !dtype_is_int(t) || flags & narrow))
     face_error(L, ERR_TYPE, "internal_type %s has %d bits, but the tensor's "
-               "type %s has %d",
-               dtype_name(t), dtype_bits(t), dtype_name(own), dtype_bits(own));
+               "type %s has %d", dtype_name(t), in, dtype_name(own), bits);
   return t;
 }
 
@@ -237,8 +239,9 @@ static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
 
 // tma_atom{tensor =, internal =, store =, reduction =, multicast =, ctas =,
 // values =, tile =, rank =, type = (default: the type of the elements), box =,
-// leaf =, swizzle =, l2 =, fill =, im2col =, lower =, upper =, step =, channels
-// =, pixels =} -> a TMA atom. The fields are those of TmaAtom and TensorMap.
+// leaf =, inner =, swizzle =, l2 =, fill =, im2col =, lower =, upper =, step =,
+// channels =, pixels =} -> a TMA atom. The fields are those of TmaAtom and
+// TensorMap.
 static int l_tma_atom(lua_State *L) {
   Ctx *cx = face_enter(L);
   lua_settop(L, 1);
@@ -255,7 +258,9 @@ static int l_tma_atom(lua_State *L) {
   a.values = face_get_int(L, 1, "values", 1);
   a.tile = face_get_int(L, 1, "tile", 1);
   tmalib_parameters(L, &a.map);
-  DType in = read_internal(L, t.type);
+  DType in = read_internal(L, a.flags, t.type);
+  a.unit = dtype_bits(in) == dtype_bits(t.type) ? t.type : in;
+  a.inner = (uint64_t)face_get_int(L, 1, "inner", 0);
   if (lua_getfield(L, 1, "type") == LUA_TNIL) a.map.type = tensormap_type(in);
   lua_pop(L, 1);
   if (a.map.type == TMT_COUNT)
@@ -294,7 +299,7 @@ int tmalib_bulk_atom(lua_State *L) {
   static const char *const names[] = {"", "G2S", "S2G", "S2S", "R2S"};
   TmaAtom a;
   memset(&a, 0, sizeof a);
-  a.type = face_check_dtype(L, 2);
+  a.type = a.unit = face_check_dtype(L, 2);
   a.ctas = 1;
   lua_getfield(L, 1, "runs");
   const char *runs = face_optstr(L, -1, "");
@@ -411,6 +416,7 @@ static int atom_tostring(lua_State *L) {
   Buf b = {0};
   buf_printf(cx, &b, "%s %s of %s", a->runs ? "bulk" : "TMA", atom_word(a),
              dtype_name(a->type));
+  if (a->unit != a->type) buf_printf(cx, &b, " as %s", dtype_name(a->unit));
   int64_t box[TENSORMAP_RANK];
   int n = a->runs ? 0 : box_of(&a->map, box);
   for (int i = 0; i < n; i++)

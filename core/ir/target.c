@@ -130,9 +130,9 @@ const char *target_lacks(Ctx *cx, const Need *n, int sm, const char *arch) {
   if (!n->name) return NULL;
   char suffix = arch ? arch[strlen(arch) - 1] : 'a';
   if (!meets(sm, n))
-    return arena_printf(cx, &cx->scratch, "needs sm_%d or %s, the target is "
-                        "sm_%d", n->least, n->most ? "its own family" : "newer",
-                        sm);
+    return arena_printf(cx, &cx->scratch, "needs sm_%d%s or %s, the target is "
+                        "sm_%d", n->least, n->specific ? "a" : "",
+                        n->most ? "its own family" : "newer", sm);
   if (n->chip && suffix == 'f')
     return arena_printf(cx, &cx->scratch, "is a feature of one chip: it needs "
                         "sm_%da, the target is %s", sm, arch);

@@ -466,9 +466,37 @@ static void check_metadata(const Gemm *g, const Part *o) {
              tensor_show(cx, o->t));
 }
 
+// Returns scale factors with n < 4 factors of 8 bits in V as a fragment with
+// one register in V. Byte b of a register is factor b. Bytes above the last
+// factor are 0.
+static const Tensor *scale_registers(const Gemm *g, const Part *o, int64_t n) {
+  Ctx *cx = g->cx;
+  Fn *fn = ir_fn(cx);
+  Tup shape[3] = {tup_int(cx, 1), tup_int(cx, o->n[0]), tup_int(cx, o->n[1])};
+  Tensor *to = NEW(cx, Tensor, 1), one = *o->t;
+  *to = tensor_make_rmem(cx, DT_U32,
+                         layout_compact(cx, tup_pack(cx, shape, 3)));
+  one.l = layout_unit(cx);
+  for (int64_t i = 0; i < o->n[0] * o->n[1]; i++) {
+    Dim first = dim_add(cx, at(cx, o->mode[0], i % o->n[0]),
+                        at(cx, o->mode[1], i / o->n[0]));
+    Ref word = 0;
+    for (int64_t b = 0; b < n; b++) {
+      one.off = dim_add(cx, o->t->off, dim_add(cx, first, at(cx, o->v, b)));
+      Ref x = ir_bitcast(cx, fn, DT_U8, tensor_load(cx, one, tup_int(cx, 0)));
+      x = ir_op2(cx, fn, OP_SHL, ir_cvt(cx, fn, DT_U32, x),
+                 ir_int(cx, fn, DT_U32, 8 * b));
+      word = b ? ir_op2(cx, fn, OP_OR, word, x) : x;
+    }
+    tensor_store(cx, *to, tup_int(cx, i), word);
+  }
+  return to;
+}
+
 // Sets g->more[i], an operand that follows D, A, B and C: scale factors (V,M,K)
 // or (V,N,K), or metadata (V,M,K). V is one 32-bit register or is in tensor
-// memory.
+// memory. V of scale factors may also have as many factors as an instruction
+// uses, with strides of 0 for the elements that share a factor.
 static void set_more(Gemm *g, int i, const Tensor *t) {
   static const char *const what[] = {"the scales of A", "the scales of B",
                                      "the metadata of A"};
@@ -497,12 +525,21 @@ static void set_more(Gemm *g, int i, const Tensor *t) {
   if (rank_of(t) < 3) mode[2] = -1;
   if (rank_of(t) < 2) mode[1] = -1;
   set_modes(g, o, mode);
-  if (count(cx, o->v, "gemm") * bits != 32 || o->n[0] != main->n[0] ||
+  if (scales) o->v = layout_filter(cx, o->v);
+  int64_t n = count(cx, o->v, "gemm");
+  bool few = scales && bits == 8 && n < 4 && n == r->k / r->vs;
+  if ((n * bits != 32 && !few) || o->n[0] != main->n[0] ||
       o->n[1] != main->n[1])
     ctx_fail(cx, ERR_SHAPE, "gemm: %s of %s must be a fragment (V,%c,K) with "
              "one 32-bit register in V, here of shape (%d,%" PRId64 ",%" PRId64
-             "), got %s", name, r->name, main == &g->x ? 'M' : 'N', 32 / bits,
-             main->n[0], main->n[1], tensor_show(cx, t));
+             "), got %s%s", name, r->name, main == &g->x ? 'M' : 'N', 32 / bits,
+             main->n[0], main->n[1], tensor_show(cx, t), !scales ? ""
+             : i ? "\n  partition_fragment_SFB makes such a fragment"
+                 : "\n  partition_fragment_SFA makes such a fragment");
+  if (few) {
+    o->t = scale_registers(g, o, n);
+    set_modes(g, o, (const int[3]){0, 1, 2});
+  }
   set_regs(g, o, 4 + i);
 }
 

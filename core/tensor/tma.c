@@ -8,16 +8,54 @@
 #include "layout/composed.h"
 #include "tensor/inside.h"
 
+// Returns the extents of the leaves of t's layout.
+static Dim *leaf_extents(Ctx *cx, const Tensor *t) {
+  Dim *shape = NEW(cx, Dim, tup_leaves(t->l.shape));
+  tup_collect(t->l.shape, shape);
+  return shape;
+}
+
+// Returns the number of elements of t along mode 0 of the map. Fails if the
+// leaves that the mode traverses are not contiguous.
+static Dim row_of(Ctx *cx, const TmaAtom *a, const Tensor *t,
+                  const Dim *shape) {
+  Dim n = shape[a->leaf[0]];
+  for (int k = 0; k < 64 && a->inner >> k; k++)
+    if (a->inner >> k & 1) n = dim_mul(cx, n, shape[k]);
+  for (int k = 0; k < 64 && a->inner >> k; k++) {
+    if (!(a->inner >> k & 1)) continue;
+    Dim end = dim_mul(cx, shape[k], t->l.stride[k]);
+    if (dim_static(end) && dim_static(n) && dim_value(end) > dim_value(n))
+      ctx_fail(cx, ERR_INADMISSIBLE, "the %" PRId64 " elements that mode 0 of "
+               "the tensor map traverses must be contiguous\n  %s",
+               dim_value(n), tensor_show(cx, t));
+  }
+  return n;
+}
+
+// Returns the extent of mode i of the map of t, in elements of the map. `shape`
+// holds the extents of t's leaves.
+static Dim extent_of(Ctx *cx, const TmaAtom *a, const Tensor *t,
+                     const Dim *shape, int i) {
+  if (a->leaf[i] < 0) return dim_int(cx, 1);
+  if (i) return shape[a->leaf[i]];
+  Dim n = row_of(cx, a, t, shape);
+  int ratio = tma_ratio(a);
+  if (dim_static(n) && dim_value(n) % ratio)
+    ctx_fail(cx, ERR_SHAPE, "a tensor map of %s needs rows of a multiple of %d "
+             "elements of %s, not of %" PRId64, dtype_name(a->unit), ratio,
+             dtype_name(a->type), dim_value(n));
+  return dim_quo(cx, n, dim_int(cx, ratio));
+}
+
 TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
                   uint64_t address) {
   TensorMap m = a->map;
-  size_t n = tup_leaves(t->l.shape);
-  Dim *shape = NEW(cx, Dim, n);
-  tup_collect(t->l.shape, shape);
+  const Dim *shape = leaf_extents(cx, t);
   m.address = address;
   for (int i = 0; i < m.rank; i++) {
     int k = a->leaf[i];
-    m.extent[i] = k < 0 ? 1 : dim_value(shape[k]);
+    m.extent[i] = dim_value(extent_of(cx, a, t, shape, i));
     if (i == 0) continue;
     // A mode with one element may have any stride. Encode 0, which every tensor
     // map accepts.
@@ -126,7 +164,8 @@ static void check_order(const Boxes *b) {
     int64_t rest = i;
     for (int k = 0; k < a->map.rank; k++) {
       Dim d = dim_sub(cx, to[k], from[k]);
-      int64_t extent = k && a->flags & BKF_ROWS ? BULK_ROWS : a->map.box[k];
+      int64_t extent = !k ? a->map.box[k] * tma_ratio(a)
+                       : a->flags & BKF_ROWS ? BULK_ROWS : a->map.box[k];
       int64_t want = rest % extent;
       rest /= extent;
       if (a->map.step[k] > 1 || !dim_static(d)) return;
@@ -271,6 +310,12 @@ static int coordinates(const Boxes *b, int64_t i, Ref *out) {
              "with the atom", n,
              (int)b->a->map.rank, pair_text(b));
   if (b->a->flags & BKF_IM2COL) return unfolded(b, leaf, out);
+  int ratio = tma_ratio(b->a);
+  if (dim_div(cx, leaf[0]) % ratio)
+    ctx_fail(cx, ERR_ALIGN, "copy: a box must start at a multiple of %d "
+             "elements, because the tensor map has elements of %s%s", ratio,
+             dtype_name(b->a->unit), pair_text(b));
+  leaf[0] = dim_quo(cx, leaf[0], dim_int(cx, ratio));
   for (int k = 0; k < n; k++)
     out[k] = ir_cvt(cx, fn, DT_I32, dim_asref(cx, leaf[k]));
   if (!b->rows) return n;
@@ -499,15 +544,14 @@ static void set_mode(Ctx *cx, MapPlace p, int mode, unsigned flags, Ref v) {
 
 void tma_map_update(Ctx *cx, const TmaAtom *a, const Tensor *t, MapPlace p) {
   Fn *fn = ir_fn(cx);
-  size_t n = tup_leaves(t->l.shape);
-  Dim *shape = NEW(cx, Dim, n);
-  tup_collect(t->l.shape, shape);
+  const Dim *shape = leaf_extents(cx, t);
   Ref x[4] = {p.mem, p.off, t->mem, dim_asref(cx, t->off)};
   operands_emit(cx, fn, (Ins){.op = OP_MAPADDRESS}, x, 4, NULL, 0);
   for (int i = 0; i < a->map.rank; i++) {
     int k = a->leaf[i];
     if (k < 0) continue;
-    set_mode(cx, p, i, 0, ir_cvt(cx, fn, DT_I32, dim_asref(cx, shape[k])));
+    set_mode(cx, p, i, 0, ir_cvt(cx, fn, DT_I32, dim_asref(
+      cx, extent_of(cx, a, t, shape, i))));
     if (i == 0) continue;
     Ref bytes = ir_op2(cx, fn, OP_MUL,
       ir_cvt(cx, fn, DT_I64, dim_asref(cx, t->l.stride[k])),

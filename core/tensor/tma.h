@@ -17,6 +17,8 @@ typedef enum TmaRuns { TMA_BOXES, TMA_G2S, TMA_S2G, TMA_S2S, TMA_R2S } TmaRuns;
 
 typedef struct TmaAtom {
   DType type;
+  // type of the map's elements; each contains one or several elements of `type`
+  DType unit;
   uint8_t runs;        // TmaRuns
   bool store;          // whether the atom stores to global memory
   // whether a load writes to several CTAs, which TmaCall.mask selects
@@ -33,6 +35,9 @@ typedef struct TmaAtom {
   // for each mode of the map: index of the leaf of the tensor's layout that the
   // mode traverses, or -1 if there is none
   int8_t leaf[TENSORMAP_RANK];
+  // bit mask of further leaves that mode 0 of the map traverses: in memory,
+  // they continue leaf[0]
+  uint64_t inner;
   // for each spatial mode of an im2col load: extent of the convolution's
   // result, dilation of the filter, and first position of the filter
   int32_t out[TENSORMAP_RANK - 2], dilation[TENSORMAP_RANK - 2],
@@ -44,6 +49,10 @@ typedef struct TmaAtom {
 // of t. The map may be invalid: see tensormap_check.
 TensorMap tma_map(Ctx *cx, const TmaAtom *a, const Tensor *t,
                   uint64_t address);
+// Returns how many elements of the tensor an element of the map contains.
+static inline int tma_ratio(const TmaAtom *a) {
+  return dtype_bits(a->unit) / dtype_bits(a->type);
+}
 // Returns how many bytes a tile writes to the shared memory of each CTA.
 static inline int64_t tma_bytes(const TmaAtom *a) {
   return a->tile * dtype_bits(a->type) / 8;

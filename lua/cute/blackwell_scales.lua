@@ -83,36 +83,49 @@ scales.thrfrg_SFA = thrfrg "A"
 --- Divides the scale factors of B among threads, like thrfrg_SFA.
 scales.thrfrg_SFB = thrfrg "B"
 
--- Returns a thread's part of the scale factors: (values,rest modes...).
-local function part_of(letter, tensor, mma, tidx)
-  local o = OPERAND[letter]
-  local all = core.make_tensor(tensor.iterator,
-    divided("partition_fragment_SF" .. letter, o, tensor.layout, mma))
-  local at = core.idx2crd(tidx, mma.thr_layout_vmnk.shape,
-                          mma.thr_layout_vmnk.stride)
-  return core.group_modes(core.flatten(
-    all({at[1], {at[o.thr + 1], at[4]}}, {_, _})), 0, 2)
+-- Returns the function partition_fragment_SFA (letter "A") or
+-- partition_fragment_SFB (letter "B").
+local function fragment(letter)
+  local op, o = "partition_fragment_SF" .. letter, OPERAND[letter]
+  return function(tensor, thr_mma, tidx)
+    local all = core.make_tensor(tensor.iterator,
+                                 divided(op, o, tensor.layout, thr_mma))
+    local at = core.idx2crd(tidx, thr_mma.thr_layout_vmnk.shape,
+                            thr_mma.thr_layout_vmnk.stride)
+    local own = all({at[1], {at[o.thr + 1], at[4]}}, {_, _})
+    local rest = core.get(own.layout, 1)
+    return core.make_fragment_like(core.make_tensor(own.iterator,
+      core.make_layout(core.get(own.layout, 0), core.get(rest, 0),
+                       core.get(rest, 1))))
+  end
 end
 
---- Makes registers for a thread's scale factors of A: (values,M,K).
+--- Makes registers for a thread's scale factors of A: (values,M,K). Values that
+-- share a factor have stride 0. cute.gemm takes the fragment:
+--
+--     local tiled = cute.make_tiled_copy(cute.make_copy_atom(
+--       cute.nvgpu.CopyUniversalOp(), cute.ue8m0),
+--       helpers.get_layoutSFA_TV(mma), {tile_m, tile_k})
+--     local thr = tiled:get_slice(tid)
+--     local r = helpers.partition_fragment_SFA(sSFA, mma:get_slice(tid), tid)
+--     cute.copy(tiled, cute.filter_zeros(thr:partition_S(sSFA)),
+--               cute.filter_zeros(thr:retile(r)))
+--     cute.gemm(mma, acc, {tCrA, r}, {tCrB, rb}, acc)
+--
+-- tile_m and tile_k are the MMA's tile: of its warps, or its permutation_mnk.
 ---@param sfa_tensor cute.Tensor (M,K)
 ---@param thr_mma cute.TiledMma
 ---@param tidx any index of the thread
 ---@return cute.Tensor
-function scales.partition_fragment_SFA(sfa_tensor, thr_mma, tidx)
-  return core.make_fragment_like(part_of("A", sfa_tensor, thr_mma, tidx))
-end
+scales.partition_fragment_SFA = fragment "A"
 
---- Makes registers for a thread's scale factors of B: (values,N,K). If the MMA
--- permutes N, the first two parts of N are one mode.
+--- Makes registers for a thread's scale factors of B: (values,N,K), like
+-- partition_fragment_SFA.
 ---@param sfb_tensor cute.Tensor (N,K)
 ---@param thr_mma cute.TiledMma
 ---@param tidx any index of the thread
 ---@return cute.Tensor
-function scales.partition_fragment_SFB(sfb_tensor, thr_mma, tidx)
-  return core.make_fragment_like(core.group_modes(
-    part_of("B", sfb_tensor, thr_mma, tidx), 1, 3))
-end
+scales.partition_fragment_SFB = fragment "B"
 
 -- Returns the function get_layoutSFA_TV (letter "A") or get_layoutSFB_TV
 -- (letter "B"). That function returns the layout of the scale factors from

@@ -181,9 +181,7 @@ local function with_rest(t)
 end
 
 --- Partitions the scales for TMA. Returns ((atom,1),stages) of shared memory,
--- and ((atom,1),M,K,L) of global memory. Make the atom with layouts without
--- strides of 0, because cpasync.make_tiled_tma_atom does not accept layouts
--- that repeat factors.
+-- and ((atom,1),M,K,L) of global memory.
 ---@param tCsS cute.Tensor (MMA,M,K,stages)
 ---@param tCgS cute.Tensor (MMA,M,K,tiles of M, K, L)
 ---@param tma_atom_s cute.CopyAtom

@@ -105,7 +105,7 @@ describe("cluster launch control", function()
     local p = visits {}(cute.zeros({4, 1, 1}, cute.i32),
       cute.zeros({4, 1, 1}, cute.i32)):trace {block = 32, cluster = {2, 1, 1}}
     if not kernels.compiles(p, ARCHS) then pending "needs NVRTC" end
-    local lacks = {sm_90a = "sm_100 or newer", sm_100 = "sm_100a"}
+    local lacks = {sm_90a = "sm_100a or newer", sm_100 = "sm_100a"}
     for target, what in pairs(lacks) do
       local _, err = pcall(p.compile, p, target)
       assert.matches("clusterlaunchcontrol .- needs " .. what, err)

@@ -337,10 +337,14 @@ describe("operations on pairs of f32", function()
       local mixed = arch.fma_packed_f32x2_bf16x2_f32x2_f32x2(b, e, e,
                                                             {ftz = true})
       out[11] = mixed[2]
+      local scaled = arch.fma_packed_f32x2(2, v, v[3]):reduce("add", 0)
+      out[0] = out[0] + scaled - arch.mul_packed_f32x2(v, 0.5)[3]
     end)(x, o)
     for _, target in ipairs(TARGETS) do
       call:launch {grid = 1, block = 1, device = "sim:" .. target}
-      for i = 0, 3 do assert.equal(i / 8 * (i / 8 + 8) + i / 8, o[i]) end
+      for i = 1, 3 do assert.equal(i / 8 * (i / 8 + 8) + i / 8, o[i]) end
+      -- the sum of 2 i / 8 + 3 / 8, and a half of 3 / 8
+      assert.equal(2 * 6 / 8 + 4 * 3 / 8 - 3 / 16, o[0])
       assert.same({1, 8, 1, 8, 0x4000},
                   {o[6], o[7], o[8], o[9], o[10]})
       assert.is_true(o[4] == 1 and math.abs(o[5] - math.exp(3 / 8)) < 1e-6)
@@ -362,9 +366,14 @@ describe("operations on pairs of f32", function()
     refuses("a pair {x, y} of f32, or a vector expected, got", function(x)
       return arch.mul_packed_f32x2({x, x}, x)
     end)
-    refuses("all of one even size, expected, got", function(x)
+    refuses("vectors of f32, all of one even size, or numbers expected, got "
+      .. "vector", function(x)
       return arch.mul_packed_f32x2(cute.full(3, x, cute.f32),
                                    cute.full(3, x, cute.f32))
+    end)
+    refuses("fma_packed_f32x2: vectors of f32, all of one even size, or "
+      .. "numbers expected, got table", function(x)
+      return arch.fma_packed_f32x2(cute.full(4, x, cute.f32), {x, x}, 1)
     end)
     refuses("a pair {x, y} of bf16 or a word (u32) expected, got", function(x)
       return arch.exp2_packed_bf16x2(x)

@@ -532,7 +532,7 @@ describe("atoms that are tables alone", function()
     end
     assert.truthy(why "sm_120":find("needs sm_120a or sm_120f, the target is "
       .. "sm_120", 1, true))
-    assert.truthy(why "sm_90a":find("needs sm_120 or newer", 1, true))
+    assert.truthy(why "sm_90a":find("needs sm_120a or newer", 1, true))
     assert.equal("", why "sm_121f")
   end)
 end)

@@ -4,7 +4,9 @@
 local cute = require "cute"
 local core = require "cute.core"
 local helpers = cute.utils.blackwell_helpers
+local kernels = require "spec.kernels"
 local support = require "spec.support"
+local _ = cute._
 
 local ATOMS = {
   nvf4 = {"SM120::BLOCKSCALED::SM120_16x8x64_TN_VS<float_e2m1_t,float_e2m1_t,"
@@ -188,6 +190,116 @@ describe("mma.sync with block scales", function()
     assert.is_false(report.ok)
     assert.matches("uninitialised memory: element 0 of register tensor 'sfb'",
                    tostring(report))
+  end)
+end)
+
+-- Multiplies one tile of random numbers by MMA `c.name`, with fragments of
+-- partition_fragment_SFA and _SFB. Returns the largest error, and the program.
+local function error_of(c)
+  local mma = cute.make_tiled_mma(c.name, c.warps, c.permutation)
+  local function random(rows)
+    local X = cute.empty({rows, c.k}, c.dtype)
+    local S = cute.empty({rows, c.k // c.vs}, c.sf)
+    for i = 0, rows - 1 do
+      for j = 0, c.k - 1 do X[{i, j}] = math.random(-2, 2) end
+      for j = 0, c.k // c.vs - 1 do S[{i, j}] = 2 ^ math.random(-2, 3) end
+    end
+    return X, cute.make_tensor(S.iterator, cute.make_layout(
+      {rows, {c.vs, c.k // c.vs}}, {c.k // c.vs, {0, 1}}))
+  end
+  local A, SA = random(c.m)
+  local B, SB = random(c.n)
+  local C = cute.zeros({c.m, c.n}, cute.f32)
+  local call = cute.kernel("k", function(mA, mSA, mB, mSB, mC)
+    local tid = cute.arch.thread_idx()
+    local thr = mma:get_slice(tid)
+    local a, b = thr:make_fragment_A(thr:partition_A(mA)),
+      thr:make_fragment_B(thr:partition_B(mB))
+    local d = thr:make_fragment_C(thr:partition_C(mC))
+    cute.autovec_copy(thr:partition_A(mA), a)
+    cute.autovec_copy(thr:partition_B(mB), b)
+    local function load(S, r, tv, mn)
+      local copy = cute.make_tiled_copy(cute.make_copy_atom(
+        cute.nvgpu.CopyUniversalOp(), c.sf), tv, {mn, c.tile[3]})
+      local own = copy:get_slice(tid)
+      cute.copy(copy, cute.filter_zeros(own:partition_S(S)),
+                cute.filter_zeros(own:retile(r)))
+      return r
+    end
+    local ra = load(mSA, helpers.partition_fragment_SFA(mSA, thr, tid),
+                    helpers.get_layoutSFA_TV(mma), c.tile[1])
+    local rb = load(mSB, helpers.partition_fragment_SFB(mSB, thr, tid),
+                    helpers.get_layoutSFB_TV(mma), c.tile[2])
+    d:fill(0)
+    if c.whole then cute.gemm(mma, d, {a, ra}, {b, rb}, d)
+    else
+      for i = 0, cute.size(a, 2) - 1 do
+        cute.gemm(mma, d, {a(_, _, i), ra(_, _, i)},
+                  {b(_, _, i), rb(_, _, i)}, d)
+      end
+    end
+    cute.autovec_copy(d, thr:partition_C(mC))
+  end)(A, SA, B, SB, C)
+  call:launch {grid = 1, block = mma:size(), device = "sim:sm_120a"}
+  local worst = 0
+  for i = 0, c.m - 1 do
+    for j = 0, c.n - 1 do
+      local sum = 0
+      for x = 0, c.k - 1 do
+        sum = sum + A(i, x) * SA(i, x) * B(j, x) * SB(j, x)
+      end
+      worst = math.max(worst, math.abs(C(i, j) - sum))
+    end
+  end
+  return worst, call:trace {block = mma:size(), arch = "sm_120a"}
+end
+
+describe("mma.sync with block scales", function()
+  it("takes the fragments of partition_fragment_SFA and _SFB", function()
+    local kinds = {
+      {"16x8x32", "e4m3", "ue8m0", 32}, {"16x8x64", "e2m1", "ue8m0", 32},
+      {"16x8x64", "e2m1", "ue4m3", 16}, {"16x8x32", "e5m2", "ue8m0", 32}}
+    math.randomseed(4)
+    for i = 1, 12 do
+      local shape, ab, sf, vs = table.unpack(kinds[i % #kinds + 1])
+      local depth = tonumber(shape:match "%d+$")
+      local warps = {math.random(2), math.random(2), 1}
+      local tile = {16 * warps[1], 8 * warps[2], depth}
+      local c = {name = ("SM120::BLOCKSCALED::SM120_%s_TN_VS<float_%s_t,"
+          .. "float_%s_t,float,float_%s_t,%d>"):format(shape, ab, ab, sf, vs),
+        dtype = cute[ab], sf = cute[sf == "ue4m3" and "e4m3" or sf], vs = vs,
+        warps = warps, tile = tile, whole = math.random(2) == 1}
+      if math.random(2) == 1 then
+        -- Each warp has pairs of blocks of N that are adjacent.
+        c.permutation = {tile[1], core.layout(("(8,%d,2):(1,16,8)"):format(
+          tile[2] // 8)), depth}
+        tile[2] = 2 * tile[2]
+      end
+      c.m, c.n = tile[1] * math.random(2), tile[2] * math.random(2)
+      c.k = depth * math.random(3)
+      local worst, program = error_of(c)
+      assert.equal(0, worst, c.name)
+      if i <= #kinds then kernels.compiles(program, {"sm_120a"}) end
+    end
+  end)
+
+  it("needs as many scales as an instruction has blocks", function()
+    support.raises("must be a fragment (V,M,K) with one 32-bit register in V, "
+      .. "here of shape (4,1,1), got ptr[ue8m0,rmem] o (2,1,1):(1,0,0) "
+      .. "[shape-mismatch]\n  partition_fragment_SFA makes such a fragment",
+      function()
+      local mma = cute.make_tiled_mma("SM120::BLOCKSCALED::SM120_16x8x32_TN_VS<"
+        .. "float_e4m3_t,float_e4m3_t,float,float_ue8m0_t,32>")
+      cute.kernel("k", function()
+        local d = cute.make_rmem_tensor(mma:partition_shape_C {16, 8}, cute.f32)
+        local a = cute.make_rmem_tensor(mma:partition_shape_A {16, 32},
+                                        cute.e4m3)
+        local b = cute.make_rmem_tensor(mma:partition_shape_B {8, 32},
+                                        cute.e4m3)
+        local s = cute.make_rmem_tensor({2, 1, 1}, cute.ue8m0)
+        cute.gemm(mma, d, {a, s}, {b, s}, d)
+      end)():trace {block = 32}
+    end)
   end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -116,22 +116,15 @@ local FACTORS = {"gemm_nvf4", file = "kernels/gemm_block_scaled",
 -- scale factors of wrong rows, a wrong part of K, or the wrong operand
 local PAIRING = {"gemm_nvf4", file = "kernels/gemm_block_scaled",
   device = "sim:sm_100a", size = {140, 136, 640}, seed = 3,
-  changed("cFA, BM, bm)", "cFA, BM, bn)", "note"),
-  changed("cFB, BN, bn)", "cFB, BN, bm)", "note"),
-  changed("cute.copy(tma, from(_, k), to", "cute.copy(tma, from(_, 0), to",
-          "note"),
-  changed("cute.copy(tma, from(_, k), to", "cute.copy(tma, from(_, k + 1), to",
+  changed("{BM, BK}, {bm, _}", "{BM, BK}, {bn, _}", "note"),
+  changed("{BN, BK}, {bn, _}", "{BN, BK}, {bm, _}", "note"),
+  changed("local_tile(cFA,", "local_tile(cute.domain_offset({0, BK}, cFA),",
           "note"),
   changed("tFB(_, _, _, i)}", "tFA(_, _, _, i)}", "note"),
-  changed("factors(tma_fb, sFB, cFB, BN, bn)",
-          "factors(tma_fa, sFB, cFA, BN, bm)", "note"),
-}
-
-local TILES = {"gemm_nvf4", file = "kernels/gemm_sm100/scale_factors",
-  device = "sim:sm_100a", size = {140, 136, 640}, seed = 3,
-  changed("{0, _, at}", "{0, _, 0}", "note"),
-  changed("{0, _, at}", "{0, _, at + 1}", "note"),
-  changed("{1, WORDS, WORDS * shape[2]}", "{1, WORDS, WORDS}", "note"),
+  changed("loader(tma_fb, sFB, thr:partition_B(\n          "
+    .. "cute.local_tile(cFB, {BN, BK}, {bn, _}",
+    "loader(tma_fa, sFB, thr:partition_B(\n          "
+    .. "cute.local_tile(cFA, {BN, BK}, {bm, _}", "note"),
 }
 
 -- Returns the report of kernels/gemm_sm100 in a small configuration.
@@ -203,7 +196,10 @@ local LAYOUT = {"gemm_sm100", file = "kernels/gemm_sm100/scale_factors",
   device = "sim:sm_100a", launch = NVFP4,
   changed("cute.make_layout(stages, 4 * columns)",
           "cute.make_layout(stages, 2 * columns)", "note"),
+  changed("{0, _, at}", "{0, _, 0}", "note"),
+  changed("{0, _, at}", "{0, _, at + 1}", "note"),
+  changed("{1, WORDS, WORDS * shape[2]}", "{1, WORDS, WORDS}", "note"),
 }
 
-return {ATTENTION, CLC, PAIR, FACTORS, PAIRING, TILES, KERNEL, SCALED, LAYOUT}
+return {ATTENTION, CLC, PAIR, FACTORS, PAIRING, KERNEL, SCALED, LAYOUT}
 -- SPDX-License-Identifier: MIT

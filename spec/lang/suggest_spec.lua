@@ -85,6 +85,7 @@ end)
 
 describe("the Python DSL's operations of a warp", function()
   local warp = cute.nvgpu.warp
+  local SCALED = "SM120::BLOCKSCALED::SM120_16x8x"
 
   it("are atoms", function()
     for name, op in pairs {
@@ -92,6 +93,17 @@ describe("the Python DSL's operations of a warp", function()
                                                          {16, 8, 16}),
       SM80_16x8x8_F16F16F16F16_TN = warp.MmaF16BF16Op("f16", "f16",
                                                       {16, 8, 8}),
+      SM80_16x8x4_F32TF32TF32F32_TN = warp.MmaTF32Op {16, 8, 4},
+      SM89_16x8x32_F16E5M2E5M2F16_TN = warp.MmaFP8Op("e5m2", cute.f16,
+                                                     {16, 8, 32}),
+      [SCALED .. "64_TN_VS<float_e2m1_t,float_e2m1_t,float,float_ue8m0_t,32>"] =
+        warp.MmaMXF4Op(cute.e2m1, cute.f32, cute.ue8m0),
+      [SCALED .. "64_TN_VS<float_e2m1_t,float_e2m1_t,float,float_ue4m3_t,16>"] =
+        warp.MmaMXF4NVF4Op(cute.e2m1, cute.f32, "e4m3"),
+      [SCALED .. "32_TN_VS<float_e5m2_t,float_e5m2_t,float,float_ue8m0_t,32>"] =
+        warp.MmaMXF8Op(cute.e5m2, "f32", cute.ue8m0),
+      [SCALED .. "32_TN_VS<float_e4m3_t,float_e2m1_t,float,float_ue8m0_t,32>"] =
+        warp.MmaMXF8F6F4Op(cute.e4m3, cute.e2m1, cute.f32, cute.ue8m0),
     } do
       assert.equal(name, op.name)
       assert.equal(64, cute.make_tiled_mma(op, {2, 1, 1}):size())
@@ -110,8 +122,15 @@ describe("the Python DSL's operations of a warp", function()
   it("report unsupported arguments", function()
     raises("MmaF16BF16Op: the accumulators' type is f16; it may be f32",
            warp.MmaF16BF16Op, "bf16", cute.f16, {16, 8, 16})
-    raises("MmaF16BF16Op: no instruction of shape {16, 8, 4}",
+    raises("MmaF16BF16Op: no instruction of shape {16, 8, 4}; possible: "
+      .. "{16, 8, 16}, {16, 8, 8}",
            warp.MmaF16BF16Op, "bf16", cute.f32, {16, 8, 4})
+    raises("MmaFP8Op: no instruction of shape {16, 8, 16}; possible: "
+      .. "{16, 8, 32}", warp.MmaFP8Op, "e4m3", cute.f32, {16, 8, 16})
+    raises("MmaMXF8Op: the operands' type is e2m1; it may be e4m3, e5m2",
+           warp.MmaMXF8Op, cute.e2m1, cute.f32, cute.ue8m0)
+    raises("MmaMXF4Op: the scale factors' type is e4m3; it may be ue8m0",
+           warp.MmaMXF4Op, "e2m1", cute.f32, cute.e4m3)
     raises("LdMatrix8x8x16bOp: 3 matrices; 1, 2 or 4", warp.LdMatrix8x8x16bOp,
            false, 3)
   end)

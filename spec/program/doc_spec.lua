@@ -386,6 +386,33 @@ describe("public names", function()
     assert.equal("cute.pipeline.PipelineAsync",
       names.find "PipelineAsync" and names.find "pipeline.PipelineAsync".name)
   end)
+
+  it("have an example after the text that introduces it", function()
+    local text = require "cutelua.doc".text(
+      names.find "tcgen05.MmaMXF8Op")
+    assert.truthy(text:find("takes them with the operands:\n\n    cute.gemm(",
+                            1, true), text)
+    for _, item in ipairs(names.all()) do
+      local page = require "cutelua.doc".text(item)
+      assert.is_nil(page:find ":\n\n  [%w_?]+  +%S", item.name)
+    end
+  end)
+
+  it("are found by their last parts", function()
+    for name, full in pairs {
+      ["tcgen05.MmaF16BF16Op"] = "cute.nvgpu.tcgen05.MmaF16BF16Op",
+      ["cpasync.tma_partition"] = "cute.nvgpu.cpasync.tma_partition",
+      ["nvgpu.cpasync.tma_partition"] = "cute.nvgpu.cpasync.tma_partition",
+      ["thr:partition_A"] = "tiled_mma:partition_A",
+    } do
+      local item = names.find(name)
+      assert.equal(full, item and item.name)
+    end
+    -- Two classes have this method, and the last name does not exist.
+    for _, name in ipairs {"tiled:get_slice", "cute.tcgen05.commit"} do
+      assert.is_nil((names.find(name)))
+    end
+  end)
 end)
 
 describe("lua/cute/meta/parts.lua", function()

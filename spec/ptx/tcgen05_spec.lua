@@ -333,9 +333,9 @@ describe("PTX for Blackwell", function()
 
   it("is rejected for targets that lack the instruction", function()
     local wait = "tcgen05.wait::ld.sync.aligned;"
-    assert.matches("'tcgen05.wait::ld.sync.aligned' needs sm_100 .*sm_90 ",
+    assert.matches("'tcgen05.wait::ld.sync.aligned' needs sm_100a .*sm_90 ",
                    message(wait, "sm_90a"))
-    assert.matches("needs sm_100 .* is sm_120 ", message(wait, "sm_120a"))
+    assert.matches("needs sm_100a .* is sm_120 ", message(wait, "sm_120a"))
     assert.matches("it needs sm_100a or sm_100f, the target is sm_100 ",
                    message(wait, "sm_100"))
     assert.matches("line 8: .* needs sm_90",

@@ -336,7 +336,7 @@ local a, b, d = Z({64, 64}, bf16), Z({72, 64}, bf16), Z({64, 72}, bf16)
     for arch, want in pairs {sm_80 = "a bulk copy (line %d+) needs sm_90 or "
         .. "newer, the target is sm_80", sm_90 = "wgmma (line %d+) is a "
         .. "feature of one chip: it needs sm_90a, the target is sm_90",
-        sm_100 = "wgmma (line %d+) needs sm_90 or its own family, the target "
+        sm_100 = "wgmma (line %d+) needs sm_90a or its own family, the target "
         .. "is sm_100"} do
       local x = Z({64, 64}, cute.bf16)
       local ok, why = pcall(require "kernels.gemm_sm90" {}.prepare, x, x, x,

@@ -64,7 +64,7 @@ describe("tensor memory", function()
 
   it("needs a target that has it", function()
     for _, target in ipairs {"sm_90a", "sm_120a"} do
-      fails(("tcgen05 (line 14) needs sm_100 or its own family, the target is "
+      fails(("tcgen05 (line 14) needs sm_100a or its own family, the target is "
         .. "%s"):format(target:sub(1, -2)), 32, free(32),
         {device = "sim:" .. target})
     end

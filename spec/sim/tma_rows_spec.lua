@@ -247,7 +247,7 @@ describe("a copy of rows", function()
     support.raises({"gathers rows", "needs sm_100 or newer", "for each row"},
       call.compile, call, {arch = "sm_90a", grid = 1, block = 128})
     call = scatter(o, C, rows, A)
-    support.raises({"scatters rows", "needs sm_100 or its own family"},
+    support.raises({"scatters rows", "needs sm_100a or its own family"},
       call.compile, call, {arch = "sm_120a", grid = 1, block = 128})
     support.raises({"scatters rows", "it needs sm_100a or sm_100f"},
       call.compile, call, {arch = "sm_100", grid = 1, block = 128})

@@ -9,7 +9,8 @@
 -- result consists of several words, the function returns each word as a
 -- separate result. All results are exact, or rounded once to nearest even. If
 -- one argument is a word, other arguments may be pairs such as {s, s} or Lua
--- integers, which are converted to words.
+-- integers, which are converted to words. If one argument is a vector, other
+-- arguments may be numbers, which belong to each element.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 
@@ -103,25 +104,34 @@ local function modifiers(name, opts)
   return ROUNDINGS[rnd] + (opts and opts.ftz and FTZ or 0)
 end
 
--- Applies an operation on pairs of f32 to vectors. Elements 2k and 2k + 1 form
--- a pair.
+local function is_number(x)
+  return type(x) == "number" or core.typename(x) == "value"
+end
+
+-- Applies an operation on pairs of f32 to vectors and numbers. Elements 2k and
+-- 2k + 1 form a pair. A number is an operand of each element.
 local function each_pair(name, f, args, opts)
-  local n = 0
-  for _, v in ipairs(args) do n = is_vector(v) and #v or n end
+  local n, shape = 0, nil
   for _, v in ipairs(args) do
-    if not is_vector(v) or v.dtype ~= core.f32 or #v ~= n or n % 2 == 1 then
-      bad(name, "vectors of f32, all of one even size,", v)
+    if is_vector(v) then n, shape = #v, shape or v.shape end
+  end
+  for _, v in ipairs(args) do
+    if not is_number(v) and (not is_vector(v) or v.dtype ~= core.f32
+        or #v ~= n) or n % 2 == 1 then
+      bad(name, "vectors of f32, all of one even size, or numbers", v)
     end
   end
   local out = core.make_rmem_tensor({n}, core.f32)
   for i = 0, n - 1, 2 do
     local two = {}
-    for k, v in ipairs(args) do two[k] = {v[i], v[i + 1]} end
+    for k, v in ipairs(args) do
+      two[k] = is_number(v) and {v, v} or {v[i], v[i + 1]}
+    end
     two[#args + 1] = opts
     local r = f(table.unpack(two))
     out[i], out[i + 1] = r[1], r[2]
   end
-  return out:load():reshape(args[1].shape)
+  return out:load():reshape(shape)
 end
 
 -- Defines the function op_packed_f32x2 for an operation such as "add".

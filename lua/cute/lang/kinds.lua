@@ -1253,7 +1253,8 @@ err {kind = "in-flight",
     .. "use their registers only after that"}
 err {kind = "wrong-arch", example = "docs/errors.md",
   about = "the target architecture does not support the operation",
-  cure = "choose another atom, or another --arch"}
+  cure = "choose another atom, or another target: the launch's `device`, or "
+    .. "--arch"}
 err {kind = "needs-static", about = "a value must be known while tracing"}
 err {kind = "traced-in-lua",
   about = "Lua used a traced value as if it were a number",

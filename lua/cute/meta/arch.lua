@@ -27,7 +27,7 @@ function cute.arch.add_packed_f16x2(a, b) end
 ---zero), "rm" (down) or "rp" (up). With ftz = true, subnormals count as zero.
 ---Vectors are computed in pairs.
 ---@param a any a pair {x, y} of f32, or a vector of even size
----@param b any a pair or vector, in the form of `a`
+---@param b any a pair or vector, in the form of `a`, or a number for a vector
 ---@param opts? {rnd: string, ftz: boolean}
 ---@return any in the form of `a`
 function cute.arch.add_packed_f32x2(a, b, opts) end
@@ -65,7 +65,7 @@ function cute.arch.sub_packed_f16x2(a, b) end
 ---zero), "rm" (down) or "rp" (up). With ftz = true, subnormals count as zero.
 ---Vectors are computed in pairs.
 ---@param a any a pair {x, y} of f32, or a vector of even size
----@param b any a pair or vector, in the form of `a`
+---@param b any a pair or vector, in the form of `a`, or a number for a vector
 ---@param opts? {rnd: string, ftz: boolean}
 ---@return any in the form of `a`
 function cute.arch.sub_packed_f32x2(a, b, opts) end
@@ -103,7 +103,7 @@ function cute.arch.mul_packed_f16x2(a, b) end
 ---zero), "rm" (down) or "rp" (up). With ftz = true, subnormals count as zero.
 ---Vectors are computed in pairs.
 ---@param a any a pair {x, y} of f32, or a vector of even size
----@param b any a pair or vector, in the form of `a`
+---@param b any a pair or vector, in the form of `a`, or a number for a vector
 ---@param opts? {rnd: string, ftz: boolean}
 ---@return any in the form of `a`
 function cute.arch.mul_packed_f32x2(a, b, opts) end
@@ -129,8 +129,8 @@ function cute.arch.fma_packed_f16x2(a, b, c) end
 ---zero), "rm" (down) or "rp" (up). With ftz = true, subnormals count as zero.
 ---Vectors are computed in pairs.
 ---@param a any a pair {x, y} of f32, or a vector of even size
----@param b any a pair or vector, in the form of `a`
----@param c any a pair or vector, in the form of `a`
+---@param b any a pair or vector, in the form of `a`, or a number for a vector
+---@param c any a pair or vector, in the form of `a`, or a number for a vector
 ---@param opts? {rnd: string, ftz: boolean}
 ---@return any in the form of `a`
 function cute.arch.fma_packed_f32x2(a, b, c, opts) end

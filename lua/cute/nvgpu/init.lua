@@ -78,7 +78,7 @@ end
 -- along mode `shared` of the cluster (V,M,N,K) share a tile.
 local function atom_of(letter, i, j, shared)
   return function(op, gmem_tensor, smem_layout, mma_tiler_mnk, tiled_mma,
-                  cluster_shape_vmnk)
+                  cluster_shape_vmnk, opts)
     local ctas = shared and op.multicast and cluster_shape_vmnk
       and core.size(cluster_shape_vmnk[shared]) or 1
     local tile, rank = {mma_tiler_mnk[i], mma_tiler_mnk[j]},
@@ -90,7 +90,7 @@ local function atom_of(letter, i, j, shared)
       smem_layout = smem_layout(core._, core._, core._, 0)
     end
     return nvgpu.cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout,
-                                             tile, ctas)
+                                             tile, ctas, opts)
   end
 end
 
@@ -98,10 +98,21 @@ end
 -- see cpasync.make_tiled_tma_atom. smem_layout is the layout of a CTA's part of
 -- A's tile by tiled_mma, ((MMA_M,MMA_K),M,K), with or without a mode of stages.
 -- If an MMA uses one CTA, it may also be the layout of the tile (M,K). With a
--- multicast, the CTAs along N of the cluster (V,M,N,K) share a tile.
+-- multicast, the CTAs along N of the cluster (V,M,N,K) share a tile. For the
+-- scale factors of A, pass the layout of make_smem_layout_sfa, and cute.i16 as
+-- internal_type.
+---@param op table
+---@param gmem_tensor cute.Tensor
+---@param smem_layout cute.Layout
+---@param mma_tiler_mnk table {M, N, K}
+---@param tiled_mma cute.TiledMma
+---@param cluster_shape_vmnk? table
+---@param opts? table the options of cpasync.make_tiled_tma_atom
+---@return table atom, table coordinates
 nvgpu.make_tiled_tma_atom_A = atom_of("A", 1, 3, 3)
 --- Makes a TMA atom for operand B (N,K), like make_tiled_tma_atom_A. CTAs along
--- M of the cluster share a tile.
+-- M of the cluster share a tile. Each CTA of a pair has all scale factors of B:
+-- pass an MMA of one CTA for them.
 nvgpu.make_tiled_tma_atom_B = atom_of("B", 2, 3, 2)
 --- Makes a TMA atom for the result C (M,N), like make_tiled_tma_atom_A. Each
 -- CTA writes its own tile.
@@ -145,9 +156,11 @@ return sign.public("cute.nvgpu.", nvgpu, [[
     upper_padding_dhw: table, lower_padding_dhw: table, stride_dhw: table,
     dilation_dhw: table, cluster_shape_vmnk?: table)
   make_tiled_tma_atom_A(op, gmem_tensor: tensor, smem_layout: layout,
-    mma_tiler_mnk: table, tiled_mma, cluster_shape_vmnk?: table)
+    mma_tiler_mnk: table, tiled_mma, cluster_shape_vmnk?: table,
+    opts?: {internal_type l2_promotion oob_fill})
   make_tiled_tma_atom_B(op, gmem_tensor: tensor, smem_layout: layout,
-    mma_tiler_mnk: table, tiled_mma, cluster_shape_vmnk?: table)
+    mma_tiler_mnk: table, tiled_mma, cluster_shape_vmnk?: table,
+    opts?: {internal_type l2_promotion oob_fill})
   make_tiled_tma_atom_C(op, gmem_tensor: tensor, smem_layout: layout,
     mma_tiler_mnk: table, tiled_mma)
 ]])

@@ -176,8 +176,8 @@ local function check_state(p, what, state, user)
       .. "has %d"):format(what, state.stages, p.num_stages))
   elseif is and is ~= user then
     core.fail("bad-argument", ("%s: the state was made for a %s, whose first "
-      .. "phase is %d\n  write make_pipeline_state(\"%s\", %d)"):format(what,
-      is, is == "producer" and 1 or 0, user, p.num_stages))
+      .. "phase is %d\n  write make_%s_state() of the pipeline"):format(what,
+      is, is == "producer" and 1 or 0, user))
   end
 end
 

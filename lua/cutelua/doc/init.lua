@@ -149,7 +149,16 @@ end
 -- Texts
 ---------------------------------------------------------------------------
 
---- Returns the whole documentation of an item (a public name).
+-- Reports whether a part of a comment introduces its example, by a colon.
+local function introduces(body)
+  for _, part in ipairs(body or {}) do
+    if part.text and part.text:find ":%s*$" then return true end
+  end
+  return false
+end
+
+--- Returns the whole documentation of an item (a public name). Examples are at
+-- the end, or after the text that introduces them.
 ---@param item table of cutelua.doc.names
 ---@return string
 function doc.text(item)
@@ -161,7 +170,7 @@ function doc.text(item)
     out[#out + 1] = (item.method_of_function and "  %s as a method."
       or "  The same as %s."):format(item.same)
   end
-  local inline = item.kind == "module"
+  local inline = item.kind == "module" or introduces(said and said.body)
   for _, part in ipairs(said and said.body or {}) do
     if part.text or inline then out[#out + 1] = "" end
     if part.text then wrap(out, part.text, "  ", "  ") end
@@ -314,7 +323,7 @@ end
 
 local HELP = [[
 usage: cutelua doc [NAME...]
-Prints the reference of public names: "make_layout", "arch.popc",
+Prints the reference of public names: "make_layout", "tcgen05.commit",
 "tensor:fill", a module such as "cute.pipeline", or "environment" for the
 environment variables. Without a name it lists all of `require "cute"`. For
 another word ("race", "ldmatrix", "shared memory") it lists the errors, names

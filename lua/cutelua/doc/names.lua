@@ -612,20 +612,32 @@ function names.exact(name)
   return class and class_item(class)
 end
 
+-- Reports whether `known`, an item, is what `name` may mean: the end of its
+-- name, as in "tcgen05.commit", or a method after the name of any object.
+local function may_mean(known, name)
+  local method = name:match "^[%w_]+:([%w_]+)$"
+  return known.name:sub(-#name - 1) == "." .. name or method
+    and known.kind == "method" and known.name:match "[%w_]+$" == method
+end
+
 --- Returns the item (see names.all) of a name, or nil and similar names.
----@param name string as in names.exact, or only the last part: "partition_S"
+---@param name string as in names.exact, or the last part or parts:
+-- "partition_S", "tcgen05.commit", or a method of any object, "pipe:wait", if
+-- only one name ends with them
 ---@return table? item, string[]? near
 function names.find(name)
   name = name:match "^%s*(.-)%s*$":gsub("%(%)$", "")
   local item = names.exact(name)
   if item then return item end
   local last = name:match "[%w_]+$"
-  local list = {}
+  local list, meant = {}, {}
   for _, known in ipairs(names.all()) do
     local short = known.name:match "[%w_]+$"
     if short == name then return known end
     if last then list[#list + 1] = known.name end
+    if may_mean(known, name) then meant[#meant + 1] = known end
   end
+  if #meant == 1 then return meant[1] end
   return nil, names.near(name, list)
 end
 

@@ -2,7 +2,7 @@
 -- expect: cutelua: PipelineAsync:consumer_wait: the state was made for a
 --   producer, whose first phase is 1 [bad-argument]
 -- expect: spec/faults/bad-argument/state_of_producer.lua:27 in f
--- expect: write make_pipeline_state("consumer", 2)
+-- expect: write make_consumer_state() of the pipeline
 local cute = require "cute"
 local P, arch = cute.pipeline, cute.arch
 local Y = cute.zeros({256}, cute.f32)
@@ -22,7 +22,7 @@ cute.kernel("k", function(y)
     end
   end, function()
     local at = P.make_pipeline_state("producer", 2)  -- wrong
-    -- mend: local at = P.make_pipeline_state("consumer", 2)
+    -- mend: local at = p:make_consumer_state()
     for i in cute.range(4) do
       p:consumer_wait(at)
       y[t - 64 + i * 64] = s[{127 - t, at.index}]

@@ -1,9 +1,9 @@
 -- Each tile of C takes the scale factors of A's first 128 rows.
 -- run: notes
--- expect: note: wrong_scale.lua:70: one scale factor, at byte 0 of tma_fa,
+-- expect: note: wrong_scale.lua:71: one scale factor, at byte 0 of tma_fa,
 --   scales the elements at byte 0 of tma_a and at byte 32768 of tma_a; does
 --   each tile take the factors of its own rows and part of K?
--- expect: note: wrong_scale.lua:85: coordinate 1 of mode 2 of the tensor map of
+-- expect: note: wrong_scale.lua:86: coordinate 1 of mode 2 of the tensor map of
 --   'tma_fa' was never read … cute.partial_ok
 --   says that this is intended
 local cute = require "cute"
@@ -62,8 +62,9 @@ local product = cute.kernel("product", function(tma_a, cA, tma_fa, cFA, tma_b,
       cute.group_modes(cute.local_tile(c, {128, 128}, {row, _}), 0, 2))
   end
   local function factors(tma, s, c, row)
-    return scale_factors.partition({atom = tma, coords = c, smem = s,
-                                    tile = tile, rows = 128, vs = 16}, row)
+    return cpasync.tma_partition(tma, 0, cute.make_layout(1),
+      cute.group_modes(s, 0, 3), cute.group_modes(thr:partition_A(
+        cute.local_tile(c, {128, 256}, {row, _})), 0, 3))
   end
   local function multiply(k)
     mma:set(tcgen05.Field.ACCUMULATE, cute.gt(k, 0))

@@ -202,7 +202,8 @@ end
 -- has half of A's rows and half of B's.
 ---@param ab_dtype cute.DType
 ---@param acc_dtype cute.DType
----@param instruction_shape integer[] {64 or 128, N, 16}
+---@param instruction_shape integer[] {64 or 128, N, 16}; for a pair {128 or
+-- 256, N, 16}
 ---@param cta_group? integer from CtaGroup, ONE when absent
 ---@param a_src? string from OperandSource, SMEM when absent
 ---@param a_major_mode? string from OperandMajorMode, K when absent
@@ -220,7 +221,8 @@ end
 
 --- Makes an MMA of tf32 with K = 8 and f32 accumulators. Shared memory may hold
 -- f32.
----@param instruction_shape integer[] {64 or 128, N, 8}
+---@param instruction_shape integer[] {64 or 128, N, 8}; for a pair {128 or
+-- 256, N, 8}
 ---@param cta_group? integer
 ---@param a_src? string
 ---@param a_major_mode? string
@@ -233,10 +235,12 @@ function tcgen05.MmaTF32Op(instruction_shape, cta_group, a_src, a_major_mode,
 end
 
 --- Makes an MMA of 8-bit floats, e4m3 or e5m2, with K = 32. Accumulators are
--- f32 or f16.
+-- f32 or f16. With CtaGroup.TWO, each CTA of a pair has half of A's rows and
+-- half of B's.
 ---@param ab_dtype cute.DType
 ---@param acc_dtype cute.DType
----@param instruction_shape integer[] {64 or 128, N, 32}
+---@param instruction_shape integer[] {64 or 128, N, 32}; for a pair {128 or
+-- 256, N, 32}
 ---@return cute.MmaAtom
 function tcgen05.MmaFP8Op(ab_dtype, acc_dtype, instruction_shape, cta_group,
                           a_src, a_major_mode, b_major_mode)
@@ -353,12 +357,12 @@ local function scaled(op, family, types, sf, k, shape, cta_group, a_src,
 end
 
 --- Makes an MMA of 8-bit floats, e4m3 or e5m2, with K = 32 and f32
--- accumulators. The 32 elements of a row share a scale factor of ue8m0. The
--- scale factors are in tensor memory:
+-- accumulators. 32 elements of a row share a scale factor of ue8m0. The scale
+-- factors are in tensor memory, and cute.gemm takes them with the operands:
 --
 --     cute.gemm(mma, acc, {tCrA, tCtSFA}, {tCrB, tCtSFB}, acc)
 ---@param ab_dtype cute.DType
----@param instruction_shape integer[] {128, N, 32}
+---@param instruction_shape integer[] {128, N, 32}; for a pair also {256, N, 32}
 ---@param cta_group? integer from CtaGroup, ONE when absent
 ---@param a_src? string from OperandSource, SMEM when absent
 ---@param a_major_mode? string from OperandMajorMode, K when absent
@@ -389,7 +393,7 @@ local E2M1 = CUTE.e2m1 .. "," .. CUTE.e2m1
 
 --- Makes an MMA of packed e2m1 with K = 64 and f32 accumulators. 32 elements of
 -- a row share a scale factor of ue8m0. Operands are K-major.
----@param instruction_shape integer[] {128, N, 64}
+---@param instruction_shape integer[] {128, N, 64}; for a pair also {256, N, 64}
 ---@param cta_group? integer from CtaGroup, ONE when absent
 ---@param a_src? string from OperandSource, SMEM when absent
 ---@return cute.MmaAtom
@@ -401,7 +405,7 @@ end
 --- Makes an MMA like MmaMXF4Op, but with one scale factor for 16 elements. The
 -- factors are e4m3 without sign (this is NVFP4), or ue8m0.
 ---@param sf_dtype cute.DType e4m3 or ue8m0
----@param instruction_shape integer[] {128, N, 64}
+---@param instruction_shape integer[] {128, N, 64}; for a pair also {256, N, 64}
 ---@param cta_group? integer from CtaGroup, ONE when absent
 ---@param a_src? string from OperandSource, SMEM when absent
 ---@return cute.MmaAtom

@@ -255,10 +255,41 @@ local function of_coordinates(tiler)
     and tostring(core.stride(tiler)):find("@", 1, true) ~= nil
 end
 
+-- Returns the number of different elements of a layout.
+local function distinct(layout)
+  return core.size(core.filter_zeros(layout))
+end
+
+-- Raises an error unless the tensor repeats its elements wherever the layout in
+-- shared memory does: along its modes of stride 0. `tile` is the layout from
+-- elements of the tile to coordinates. `tensor` and `number` are the leaves of
+-- the tensor, and the index of each leaf by its basis.
+local function check_repeats(smem, tile, tensor, number)
+  local shape, stride = leaves(smem)
+  local at = 1
+  for i, n in ipairs(shape) do
+    if stride[i] == 0 and n > 1 then
+      local extents, steps = leaves(core.composition(tile,
+                                                     core.make_layout(n, at)))
+      for j, step in ipairs(steps) do
+        local leaf = number[(tostring(step):gsub("^%d+@", "1@"))]
+        local t = tensor[leaf]
+        if t and extents[j] > 1 and t.stride ~= 0 then
+          fail("inadmissible", "%s repeats elements along mode %d of the "
+            .. "tensor, whose stride is %d\n  use a tensor with stride 0 along "
+            .. "this mode, or a layout without", smem, leaf - 1, t.stride)
+        end
+      end
+    end
+    at = at * n
+  end
+end
+
 -- Splits a tile into modes, ordered by address in shared memory ("runs").
 -- Returns the extent of each run, and its stride in the tensor's coordinates.
--- The first run is contiguous in shared memory.
-local function runs_of(gmem, smem, tiler)
+-- The first run is contiguous in shared memory. If `tensor` and `number` are
+-- given, the layout in shared memory may repeat elements (see check_repeats).
+local function runs_of(gmem, smem, tiler, tensor, number)
   local tile = tiler
   if not of_coordinates(tiler) then
     tile = core.composition(core.make_identity_layout(core.shape(gmem)), tiler)
@@ -266,27 +297,33 @@ local function runs_of(gmem, smem, tiler)
   local size = core.size(tile)
   if size ~= core.size(smem) then
     fail("shape-mismatch", "the tiler %s has %d elements, but the layout in "
-      .. "shared memory has %d (%s)\n  pass the layout of one "
-      .. "stage", core.show(tiler), size,
-      core.size(smem), smem)
+      .. "shared memory has %d (%s)\n  pass the layout of %s",
+      core.show(tiler), size, core.size(smem), smem, core.size(smem) > size
+        and "one stage" or "the whole tile, with its modes of stride 0")
   end
   local inverse = core.right_inverse(smem)
-  if core.size(inverse) ~= size then
+  if core.size(inverse) ~= (tensor and distinct(smem) or size) then
     fail("inadmissible", "%s has gaps: TMA fills shared memory without gaps",
       smem)
   end
+  if tensor then check_repeats(smem, tile, tensor, number) end
   return leaves(core.coalesce(core.composition(tile, inverse)))
 end
 
--- Returns the modes of the tensor map as a list that begins with the modes that
--- a box covers. Each is {leaf = leaf of the tensor's layout, box = extent in
--- the box}. Also returns the number of elements of a box.
-local function modes_of(gmem, smem, tiler)
-  local shape, stride = runs_of(gmem, smem, tiler)
-  local basis = core.flatten_to_tuple(core.make_basis_like(core.shape(gmem)))
-  local tensor = core.tma_leaves(gmem)
-  local number, modes, values = {}, {}, 1
-  for i, e in ipairs(basis) do number[tostring(e)] = i end
+-- Reports whether n elements along leaf t of the tensor join the first mode of
+-- the map. They must continue this mode in memory. Leaves are joined only if
+-- the map needs it: if the stride of one of them is not a multiple of 16 bytes.
+local function joins(modes, t, n, ratio, bits)
+  local first = modes[1]
+  return #modes == 1 and first.whole and t.stride == first.box
+    and first.box * n <= 256 * ratio
+    and (modes.inner ~= 0 or t.stride * bits % 128 ~= 0)
+end
+
+-- Returns the modes of a box, as modes_of does, in the order of the tile's
+-- runs. Removes the leaves of these modes from `number`.
+local function box_modes(shape, stride, tensor, number, ratio, bits)
+  local modes = {inner = 0}
   for i, n in ipairs(shape) do
     local leaf = number[tostring(stride[i])]
     if n > 1 then
@@ -294,23 +331,46 @@ local function modes_of(gmem, smem, tiler)
       -- the map. The box ends before any other run, and further boxes copy that
       -- run.
       if not leaf then break end
-      local box = n
-      if n > 256 then
-        box = 256
-        if n % 256 ~= 0 then
-          fail("limit", "%d elements of mode %d are contiguous in shared "
-            .. "memory: a box takes at most 256, and a tile must consist of "
-            .. "whole boxes", n,
-            leaf - 1)
-        end
-      end
-      modes[#modes + 1] = {leaf = leaf, box = box}
       number[tostring(stride[i])] = nil
-      values = values * box
-      if box < n then break end
+      local first, t = modes[1], tensor[leaf]
+      if joins(modes, t, n, ratio, bits) then
+        first.box, first.whole = first.box * n, n == t.extent
+        modes.inner = modes.inner | 1 << leaf - 1
+      else
+        local most = first and 256 or 256 * ratio
+        if n > most and n % most ~= 0 then
+          fail("limit", "%d elements of mode %d are contiguous in shared "
+            .. "memory: a box takes at most %d, and a tile must consist of "
+            .. "whole boxes", n, leaf - 1, most)
+        end
+        modes[#modes + 1] = {leaf = leaf, box = math.min(n, most),
+                             whole = n == t.extent}
+        if n > most then break end
+      end
     end
   end
-  local units = {}
+  return modes
+end
+
+-- Returns the modes of the tensor map as a list that begins with the modes that
+-- a box covers. Each is {leaf = leaf of the tensor's layout, box = extent in
+-- the box}. Field `inner` of the list is a bit mask of further leaves of its
+-- first mode. Also returns the number of elements of a box, and the tensor's
+-- leaves. `ratio` elements of the tensor form an element of the map.
+local function modes_of(gmem, smem, tiler, ratio)
+  local basis = core.flatten_to_tuple(core.make_basis_like(core.shape(gmem)))
+  local tensor, number = core.tma_leaves(gmem), {}
+  for i, e in ipairs(basis) do number[tostring(e)] = i end
+  local shape, stride = runs_of(gmem, smem, tiler, tensor, number)
+  local modes = box_modes(shape, stride, tensor, number, ratio, gmem.dtype.bits)
+  local first, values, units = modes[1], 1, {}
+  for _, m in ipairs(modes) do values = values * m.box end
+  if first and first.box % ratio == 0 then first.box = first.box // ratio
+  elseif ratio > 1 then
+    fail("shape-mismatch", "%d elements are contiguous on both sides, but an "
+      .. "element of internal_type contains %d", first and first.box or 1,
+      ratio)
+  end
   for i, e in ipairs(basis) do
     local t = tensor[i]
     if number[tostring(e)] then
@@ -371,13 +431,20 @@ local function check_slices(values, ctas, dtype, swizzle)
 end
 
 -- Returns the layout that maps coordinates of the tensor to coordinates of the
--- tensor map.
-local function coordinates(gmem, modes)
+-- tensor map. Along mode 0, these count elements of the tensor. `tensor` is the
+-- list of the tensor's leaves; only a map whose first mode has several leaves
+-- needs it.
+local function coordinates(gmem, modes, tensor)
   local shape = core.shape(gmem)
   local flat, zeros = core.flatten_to_tuple(core.make_basis_like(shape)), {}
   for i = 1, #flat do flat[i] = 0 end
   for j, m in ipairs(modes) do
     flat[m.leaf], zeros[j] = core.E(j - 1), 0
+  end
+  for i = 1, #flat do
+    if (modes.inner or 0) >> i - 1 & 1 == 1 then
+      flat[i] = core.E(0) * tensor[i].stride
+    end
   end
   return core.tma_coordinates(gmem, core.make_layout(shape,
     core.unflatten(flat, shape)), zeros)
@@ -433,8 +500,13 @@ end
 -- and shared memory; a tile may take several boxes. With num_multicast, CTAs of
 -- a cluster share a tile: each CTA loads a part, which all of them receive.
 -- opts: l2_promotion; oob_fill = "nan" (for floats); internal_type, the element
--- type of the map, which must have as many bits as the tensor's. A map of tf32
--- rounds the loaded values to tf32, to nearest even.
+-- type of the map, which must have as many bits as the tensor's, or be a wider
+-- integer. A map of tf32 rounds loaded values to tf32, to nearest even. With a
+-- wider integer, a box has more bytes: kernels load scale factors of 8 bits
+-- with cute.i16, because the 512 bytes of 128 rows are then one box.
+--
+-- The layout in shared memory may repeat elements (stride 0), as the layouts of
+-- scale factors do, where the tensor repeats them. A box has each element once.
 --
 -- Operations that copy rows, such as CopyBulkTensor2DGather4G2SOp, need
 -- gmem_coord_tensor, a tensor of i32 with the row numbers. Its layout is
@@ -475,11 +547,13 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     fail("bad-argument", "only CopyBulkTensor2DGather4G2SOp and "
       .. "CopyBulkTensor2DScatter4S2GOp take gmem_coord_tensor, not %s", op)
   else
-    modes, values, tensor = modes_of(gmem_tensor, smem, cta_tiler)
+    local internal = opts.internal_type or dtype
+    modes, values, tensor = modes_of(gmem_tensor, smem, cta_tiler,
+      math.max(internal.bits // dtype.bits, 1))
     check_modes(gmem_tensor, modes, tensor)
   end
   check_slices(values, ctas, dtype, swizzle)
-  local coords = coordinates(rows or gmem_tensor, modes)
+  local coords = coordinates(rows or gmem_tensor, modes, tensor)
   cut(modes, ctas)
   local box, leaf = {}, {}
   for j, m in ipairs(modes) do box[j], leaf[j] = m.box, m.leaf - 1 end
@@ -487,8 +561,8 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     tensor = gmem_tensor, internal = opts.internal_type, store = op.store,
     reduction = op.reduction, pair = op.pair, rows = op.rows,
     multicast = op.multicast, ctas = ctas, values = values,
-    tile = core.size(smem), rank = #modes, box = box, leaf = leaf,
-    swizzle = swizzle,
+    tile = distinct(smem), rank = #modes, box = box, leaf = leaf,
+    inner = modes.inner, swizzle = swizzle,
     l2 = OPTIONS.l2_promotion[opts.l2_promotion or 128],
     fill = OPTIONS.oob_fill[opts.oob_fill or "zeros"]}, coords
 end
@@ -724,8 +798,8 @@ function cpasync.tma_partition(atom, cta_coord, cta_layout, smem_tensor,
   local tile = core.get_nonswizzle_portion(
     core.get(smem_tensor.layout, 0))
   local inverse = core.right_inverse(tile)
-  local size = core.size(smem_tensor, 0)
-  if core.size(inverse) ~= size or core.size(gmem_tensor, 0) ~= size then
+  if core.size(inverse) ~= distinct(tile)
+      or core.size(gmem_tensor, 0) ~= core.size(tile) then
     no_tile(atom, smem_tensor, gmem_tensor)
   end
   check_tiles(smem_tensor, gmem_tensor)

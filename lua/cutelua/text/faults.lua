@@ -720,7 +720,7 @@ local function softmax_sums(program, add)
     o.who = o.warps and "warp" or "lane"
     o.cure = o.warps and "one through shared memory"
       or o.extreme and "warp_reduction_max" or "warp_reduction_sum"
-    add("partial_sum", o)
+    add(o.lanes > 1 and not o.warps and "partial_width" or "partial_sum", o)
   end
 end
 

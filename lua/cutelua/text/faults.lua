@@ -42,6 +42,7 @@ local function on_the_way(r)
   local loop = r.loop
     and "at the end of the loop of " .. at(r.loop_file, r.loop)
   local where = place_on(r, same, loop)
+  if case.overlap then return case.cure end
   if case.writers then
     return ("let one %s write it, or use an atomic; if one write must follow "
       .. "the other, put %s %s"):format(r.kind == "race" and "thread" or "lane",

@@ -13,6 +13,7 @@
 #include "lint/overlapping_steps.h"
 #include "lint/partial_sums.h"
 #include "lint/repeated_sums.h"
+#include "lint/scalar_form.h"
 #include "lint/shared_steps.h"
 #include "lint/unread_parts.h"
 #include "lint/unread_results.h"
@@ -139,6 +140,13 @@ static FoundList new_list(lua_State *L) {
   return list;
 }
 
+// Like new_list, for searches that need the function in scalar form.
+static FoundList new_scalar_list(lua_State *L, Ctx *cx) {
+  FoundList list = new_list(L);
+  list.fn = scalar_form(cx, list.fn);
+  return list;
+}
+
 static void add_number(void *ud, int32_t arg) {
   FoundList *list = ud;
   lua_pushinteger(list->L, arg + 1);
@@ -226,7 +234,7 @@ static void add_lanes(void *ud, const LostLanes *l) {
 // shuffle adds up the lanes. lint/lost_lanes.h describes the other fields.
 static int l_lint_lost_lanes(lua_State *L) {
   Ctx *cx = face_enter(L);
-  FoundList list = new_list(L);
+  FoundList list = new_scalar_list(L, cx);
   lost_lanes(cx, list.fn, add_lanes, &list);
   return 1;
 }
@@ -305,7 +313,7 @@ static void add_start(void *ud, const ZeroStart *z) {
 // elements of argument n.
 static int l_lint_zero_starts(lua_State *L) {
   Ctx *cx = face_enter(L);
-  FoundList list = new_list(L);
+  FoundList list = new_scalar_list(L, cx);
   zero_starts(cx, list.fn, add_start, &list);
   return 1;
 }
@@ -325,26 +333,27 @@ static void add_unscaled(void *ud, const UnscaledSum *u) {
 // is the key of the message (cutelua.text.notes).
 static int l_lint_unscaled_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
-  FoundList list = new_list(L);
+  FoundList list = new_scalar_list(L, cx);
   unscaled_sums(cx, list.fn, add_unscaled, &list);
   return 1;
 }
 
 static void add_partial(void *ud, const PartialSum *s) {
   FoundList *list = ud;
-  if (!open_row(list, s->at, 4)) return;
+  if (!open_row(list, s->at, 5)) return;
+  face_set_int(list->L, "lanes", s->lanes);
   face_set_bool(list->L, "warps", s->warps);
   face_set_bool(list->L, "extreme", s->extreme);
   lua_rawseti(list->L, -2, ++list->n);
 }
 
-// lint_partial_sums(fn) -> {{warps =, extreme =, file =, line =}, ...}: sums
-// without a necessary reduction. They combine only elements of one thread or,
-// if `warps` is true, of one warp. `extreme` states whether the sum is a
-// maximum or minimum.
+// lint_partial_sums(fn) -> {{lanes =, warps =, extreme =, file =, line =},
+// ...}: sums without a necessary reduction. They combine only elements of
+// `lanes` lanes or, if `warps` is true, of one warp. `extreme` states whether
+// the sum is a maximum or minimum.
 static int l_lint_partial_sums(lua_State *L) {
   Ctx *cx = face_enter(L);
-  FoundList list = new_list(L);
+  FoundList list = new_scalar_list(L, cx);
   partial_sums(cx, list.fn, add_partial, &list);
   return 1;
 }

@@ -432,7 +432,13 @@ Ref intrin_shuffled(const Fn *fn, const Ins *i, Ref *of) {
     *of = i->a[1 - k];
     if (intrin_shuffles(s) && s->a[0] == *of) return i->a[k];
   }
-  return 0;
+  // a product plus its shuffle, contracted to an FMA
+  const Ins *s = ir_get(fn, i->a[2]);
+  if (i->op != OP_FMA || !intrin_shuffles(s)) return 0;
+  *of = s->a[0];
+  const Ins *m = ir_get(fn, *of);
+  bool same = m->op == OP_MUL && m->a[0] == i->a[0] && m->a[1] == i->a[1];
+  return same ? i->a[2] : 0;
 }
 
 bool intrin_source(ShuffleKind kind, int64_t imm, int l, int b, int *from) {

@@ -8,6 +8,10 @@
 // - Unrolled additions of accumulators of an MMA, because several lanes hold
 //   the accumulators of a row.
 //
+// A partial sum has a bit for each distance between lanes that hold further
+// elements of the row. A butterfly shuffle by this distance clears the bit; any
+// other shuffle clears all of them.
+//
 // A forward pass finds the values that combine a partial sum with the thread's
 // own elements by an operation other than a sum. A kernel that stores such a
 // value to global memory is reported. Shuffles and shared memory combine values
@@ -24,26 +28,28 @@
 // Properties of a value.
 // - THREAD: an index that depends on the thread.
 // - OWN: computed from elements that the thread's index selects.
-// - LANES, WARPS: computed from a partial sum that lacks a reduction over lanes
-//   or warps.
 // - MIXED: computed from OWN elements and a partial sum.
 // - ACC: accumulators of an MMA.
-enum { THREAD = 1, OWN = 2, LANES = 4, WARPS = 8, MIXED = 16, ACC = 32,
-       PART = LANES | WARPS, NEAR = 24, WARP = 32, TERMS = 4, MOST = 64,
+// - PART: computed from a partial sum that lacks a reduction. LANE << k: over
+//   lanes at a distance of 1 << k; SOME: over lanes at unknown distances;
+//   LANES: any of these bits; WARPS: over warps.
+enum { THREAD = 1, OWN = 2, MIXED = 4, ACC = 8, LANE = 16, SOME = LANE << 5,
+       LANES = 2 * SOME - LANE, WARPS = 2 * SOME, PART = LANES | WARPS };
+enum { NEAR = 24, WARP = 32, BITS = 5, TERMS = 4, MOST = 64,
        // depth of searches that may visit an operand several times
        SHALLOW = 10 };
 
 typedef struct Search {
   const Fn *fn;
-  Writers by;
-  uint8_t *of;      // the bits of each value, variable and object
-  // for each value or variable that is a partial sum: the bits LANES and WARPS
-  uint8_t *part;
+  uint16_t *of;     // the bits of each value, variable and object
+  // for each value or variable that is a partial sum: the bits of PART
+  uint16_t *part;
   bool *joined;     // variables and objects that hold shuffled values
   bool changed;
   Ref *at;          // for each partial sum: the instruction that adds to the
                     // sum
   Ref only;         // the partial sum to consider; all others are ignored
+  bool extreme;     // whether `only` is a maximum or minimum
   uint32_t *met, search;
 } Search;
 
@@ -79,13 +85,17 @@ static bool difference(const Fn *fn, Ref r, int32_t t, int depth, int64_t *d) {
   return true;
 }
 
-// Returns the bit LANES if adjacent lanes have different values of integer r,
-// and the bit WARPS if adjacent warps do.
-static uint8_t sharers(const Fn *fn, Ref r) {
-  int64_t lane, warp;
+// Returns the bits LANE << k for the lanes whose value of integer r is larger,
+// by less than `end`. Returns the bit WARPS if adjacent warps have different
+// values.
+static uint16_t sharers(const Fn *fn, Ref r, int64_t end) {
+  int64_t d;
+  uint16_t who = 0;
   if (ir_threads(fn) < WARP) return 0;
-  uint8_t who = difference(fn, r, 1, NEAR, &lane) && lane ? LANES : 0;
-  if (ir_threads(fn) > WARP && difference(fn, r, WARP, NEAR, &warp) && warp)
+  for (int k = 0; k < BITS; k++)
+    if (difference(fn, r, 1 << k, NEAR, &d) && d > 0 && d < end)
+      who |= (uint16_t)(LANE << k);
+  if (ir_threads(fn) > WARP && difference(fn, r, WARP, NEAR, &d) && d)
     who |= WARPS;
   return who;
 }
@@ -130,15 +140,15 @@ static void look_at_loop(Search *s, Ref w) {
       (!updates_adds(fn, i) && !is_extreme(fn, i)))
     return;
   Ref l = ir_loop_around(fn, w);
-  int64_t step, next;
+  int64_t step;
   if (!l || ir_get(fn, l)->op != OP_FOR ||
       !ir_const(fn, ir_get(fn, l)->a[2], &step))
     return;
-  uint8_t who = sharers(fn, ir_get(fn, l)->a[0]);
-  bool interleaved = who & LANES && difference(fn, l, 1, NEAR, &next) &&
-                     next > 0 && next < step;
+  uint16_t who = sharers(fn, ir_get(fn, l)->a[0], step);
   Ref to = i->op == OP_VSET ? updates_root(fn, i->a[0]) : i->a[0];
-  if (!interleaved || s->joined[to] || !loads_by(s, value, l, false, SHALLOW))
+  // If the loop declares the target, the sum begins anew in each iteration.
+  if (!(who & LANES) || to > l || s->joined[to] ||
+      !loads_by(s, value, l, false, SHALLOW))
     return;
   s->part[to] |= who;
   s->at[to] = w;
@@ -165,16 +175,22 @@ static void add_chain(const Fn *fn, Ref r, Op op, Chain *c, int depth) {
   }
 }
 
-// Returns the first load (of global memory or a register) from which term r is
-// computed, or 0.
-static Ref load_in(const Fn *fn, Ref r, int depth) {
+// Returns a load (of global memory or a register) from which `depth` operations
+// compute value r without a reduction over lanes, or 0.
+static Ref load_at(const Fn *fn, Ref r, int depth) {
   const Ins *i = ir_get(fn, r);
   Ref found = 0;
-  if (depth == 0 || intrin_shuffles(i)) return 0;
-  if (i->op == OP_LD) return r;
-  if (!op_pure((Op)i->op)) return 0;
+  if (i->op == OP_LD) return depth == 0 ? r : 0;
+  if (depth == 0 || !op_pure((Op)i->op) || is_combined(fn, i)) return 0;
   for (int k = 0; k < 3 && !found; k++)
-    if (i->a[k]) found = load_in(fn, i->a[k], depth - 1);
+    if (i->a[k]) found = load_at(fn, i->a[k], depth - 1);
+  return found;
+}
+
+// Returns the load from which the fewest operations compute term r, or 0.
+static Ref load_in(const Fn *fn, Ref r) {
+  Ref found = 0;
+  for (int n = 0; n < SHALLOW && !found; n++) found = load_at(fn, r, n);
   return found;
 }
 
@@ -182,8 +198,9 @@ static Ref load_in(const Fn *fn, Ref r, int depth) {
 // and stores the constant in *c.
 static Ref base_of(const Fn *fn, Ref r, int64_t *c) {
   const Ins *i = ir_get(fn, r);
-  *c = 0;
-  if (i->op == OP_ADD && ir_const(fn, i->a[1], c)) return i->a[0];
+  int64_t more;
+  for (*c = 0; i->op == OP_ADD && ir_const(fn, i->a[1], &more); *c += more)
+    i = ir_get(fn, r = i->a[0]);
   return r;
 }
 
@@ -214,29 +231,19 @@ static int64_t divisor(int64_t a, int64_t b) {
   return a < 0 ? -a : a;
 }
 
-// Returns the bits LANES and WARPS if other lanes and warps load further terms
-// of the same sum. c is a chain of loads of one tensor.
-static uint8_t of_loads(Search *s, const Chain *c) {
+// Returns the bits of PART for the lanes and warps that load further terms of
+// the same sum. c is a chain of loads of one tensor.
+static uint16_t of_loads(const Search *s, const Chain *c) {
   const Fn *fn = s->fn;
   Ref mem = 0, base = 0;
   int64_t least = INT64_MAX, most = INT64_MIN, part = 0, d;
   int n = 0;
   for (int k = 0; k < c->n; k++) {
-    Ref r = load_in(fn, c->term[k], SHALLOW);
+    Ref r = load_in(fn, c->term[k]);
     if (!r) continue;
     const Ins *i = ir_get(fn, r);
     int64_t at;
     Ref b = base_of(fn, i->a[1], &at);
-    // If r loads a register, continue with the load whose result was stored to
-    // this register.
-    if (ir_get(fn, i->a[0])->op == OP_RMEM) {
-      Ref w = s->by.last[i->a[0]];
-      for (; w && ir_get(fn, w)->a[1] != i->a[1]; w = s->by.before[w]) continue;
-      if (!w || ir_get(fn, w)->op != OP_ST) return 0;
-      i = ir_get(fn, operand_ref(fn, ir_get(fn, w), ROLE_VALUE));
-      if (!is_global_load(fn, i)) return 0;
-      b = base_of(fn, i->a[1], &at);
-    }
     if (!is_global_load(fn, i) || (n && (i->a[0] != mem || b != base)))
       return 0;
     mem = i->a[0];
@@ -245,32 +252,32 @@ static uint8_t of_loads(Search *s, const Chain *c) {
     if (at < least) least = at;
     if (at > most) most = at;
   }
-  if (n < 2 || !difference(fn, base, 1, NEAR, &d) || d <= 0 ||
-      d >= most - least || !same_mode(fn, ir_memof(fn, mem), d, part,
-                                      most - least))
-    return 0;
-  uint8_t who = sharers(fn, base);
-  // Each warp may add a row of its own, which is a complete sum.
-  if (who & WARPS && difference(fn, base, WARP, NEAR, &d) &&
-      !same_mode(fn, ir_memof(fn, mem), d, part, d > 0 ? d : -d))
-    who &= (uint8_t)~WARPS;
-  return who;
+  if (n < 2) return 0;
+  uint16_t who = sharers(fn, base, most - least), same = 0;
+  if (!(who & LANES)) return 0;
+  // Each lane or warp may add a row of its own, which is a complete sum.
+  for (int k = 0; k <= BITS; k++)
+    if (difference(fn, base, 1 << k, NEAR, &d) &&
+        same_mode(fn, ir_memof(fn, mem), d, part,
+                  d > most - least ? d : most - least))
+      same |= (uint16_t)(k < BITS ? LANE << k : WARPS);
+  return who & same;
 }
 
-// Returns LANES if chain c consists of several accumulators of one MMA, because
+// Returns SOME if chain c consists of several accumulators of one MMA, because
 // other lanes hold further terms of the sum. Otherwise returns 0.
-static uint8_t of_accumulators(Search *s, const Chain *c) {
+static uint16_t of_accumulators(const Search *s, const Chain *c) {
   const Fn *fn = s->fn;
   Ref mem = 0;
   int n = 0;
   for (int k = 0; k < c->n; k++) {
-    Ref r = load_in(fn, c->term[k], SHALLOW);
+    Ref r = load_in(fn, c->term[k]);
     const Ins *i = ir_get(fn, r);
     if (!r || !(s->of[i->a[0]] & ACC) || (n && i->a[0] != mem)) continue;
     mem = i->a[0];
     n++;
   }
-  return n >= TERMS ? LANES : 0;
+  return n >= TERMS ? SOME : 0;
 }
 
 // If r ends a chain of sums or maxima, marks r as a partial sum where the terms
@@ -286,7 +293,7 @@ static void look_at_chain(Search *s, Ref r, const bool *inner) {
   Chain c = {.n = 0};
   add_chain(fn, r, extreme ? (Op)i->op : OP_ADD, &c, NEAR);
   if (c.n < 2) return;
-  uint8_t who = of_loads(s, &c);
+  uint16_t who = of_loads(s, &c);
   if (!who) who = of_accumulators(s, &c);
   s->part[r] |= who;
   s->at[r] = r;
@@ -334,25 +341,51 @@ static void find_joined(Search *s) {
   }
 }
 
-static uint8_t of_arithmetic(const Search *s, const Ins *i) {
-  uint8_t of = 0, own = 0, part = 0;
+// Returns the bits of PART that a sum of a value and its shuffle lacks: those
+// of the lanes between which the shuffle moves values.
+static uint16_t joined_by(const Fn *fn, const Ins *i) {
+  Ref value, r = intrin_shuffled(fn, i, &value);
+  const Ins *shuffle = ir_get(fn, r);
+  int64_t d;
+  if (!r) return 0;
+  if (intrin_shuffle(intrin_id(shuffle->imm)) != SH_BFLY ||
+      !ir_const(fn, shuffle->a[1], &d))
+    return LANES;
+  return (uint16_t)((d * LANE & LANES) | SOME);
+}
+
+// Reports whether a factor with the bits `by` corrects a value with the bits
+// `of` for its partial maximum: exp(x - own maximum) becomes
+// exp(x - common maximum) if it is multiplied by
+// exp(own maximum - common maximum).
+static bool rescales(uint16_t by, uint16_t of) {
+  return of & MIXED && by & PART && !(by & (OWN | MIXED));
+}
+
+static uint16_t of_arithmetic(const Search *s, const Ins *i) {
+  uint16_t of = 0, own = 0, part = 0, x[3];
   OpClass c = op_class((Op)i->op);
   for (int k = 0; k < 3; k++) {
-    uint8_t x = i->a[k] ? s->of[i->a[k]] : 0;
-    of |= x;
-    bool factor = c != CLASS_FUSED || k < 2;
-    if (factor && x & OWN) own |= 1 << k;
-    if (factor && x & PART) part |= 1 << k;
+    x[k] = i->a[k] ? s->of[i->a[k]] : 0;
+    of |= x[k];
+    // A sum of a partial sum and an element is another partial sum.
+    bool factor = c != CLASS_FUSED || k < 2 || s->extreme;
+    if (factor && x[k] & OWN) own |= 1 << k;
+    if (factor && x[k] & PART) part |= 1 << k;
   }
   bool mixes = c == CLASS_PRODUCT || c == CLASS_QUOTIENT || c == CLASS_FUSED ||
-               i->op == OP_SUB;
+               i->op == OP_SUB || (i->op == OP_ADD && s->extreme);
   if (mixes && own && part && own != part) of |= MIXED;
+  for (int k = 0; k < 2; k++)
+    if (mixes && c != CLASS_SUM && rescales(x[k], x[1 - k]))
+      of &= (uint16_t)~(MIXED | PART);
   if (c == CLASS_COMPARE || c == CLASS_LOGIC) of &= THREAD;
-  if (is_combined(s->fn, i)) of &= (uint8_t)~(LANES | MIXED | OWN);
+  uint16_t joined = joined_by(s->fn, i);
+  if (joined) of &= (uint16_t)~(joined | MIXED | OWN);
   return of;
 }
 
-static uint8_t of_operand(const Search *s, const Operand *o) {
+static uint16_t of_operand(const Search *s, const Operand *o) {
   const Fn *fn = s->fn;
   if (!o->ref || o->barrier) return 0;
   if (o->kind == OPERAND_MEM || o->kind == OPERAND_MAP) {
@@ -366,9 +399,9 @@ static uint8_t of_operand(const Search *s, const Operand *o) {
   return s->of[r];
 }
 
-static uint8_t of_result(const Search *s, Ref r) {
+static uint16_t of_result(const Search *s, Ref r) {
   const Ins *i = ir_get(s->fn, r);
-  uint8_t of = 0;
+  uint16_t of = 0;
   Operand o;
   if (r == s->only) return s->part[r];
   if (i->op == OP_SREG) {
@@ -377,22 +410,23 @@ static uint8_t of_result(const Search *s, Ref r) {
            (id >= SR_TID_X && id <= SR_TID_Z) ? THREAD : 0;
   }
   if (i->op == OP_ASK) {
-    // A shuffle combines the values of lanes but not of warps.
-    uint8_t x = i->a[0] ? s->of[i->a[0]] : 0;
+    // A shuffle moves a value of other lanes but not of other warps. The sum
+    // that combines both decides which lanes remain (joined_by).
+    uint16_t x = i->a[0] ? s->of[i->a[0]] : 0;
     return x & (WARPS | THREAD);
   }
   if (op_class((Op)i->op) == CLASS_MMA) {
     Operand a = operand_of(s->fn, i, ROLE_A), b = operand_of(s->fn, i, ROLE_B);
     return ACC | OWN | ((of_operand(s, &a) | of_operand(s, &b)) & MIXED);
   }
-  if (op_pure((Op)i->op)) return of_arithmetic(s, i) & (uint8_t)~ACC;
+  if (op_pure((Op)i->op)) return of_arithmetic(s, i) & (uint16_t)~ACC;
   for (Operands w = operands_of(s->fn, i); operands_next(&w, &o);)
     of |= of_operand(s, &o);
   bool loads = i->op == OP_LD || i->op == OP_COPY;
-  return of & (uint8_t)~(loads ? ACC | THREAD : ACC);
+  return of & (uint16_t)~(loads ? ACC | THREAD : ACC);
 }
 
-static void add(Search *s, Ref r, uint8_t of) {
+static void add(Search *s, Ref r, uint16_t of) {
   s->changed |= (s->of[r] | of) != s->of[r];
   s->of[r] |= of;
 }
@@ -402,7 +436,7 @@ static void pass_on(Search *s, Ref r) {
   const Ins *i = ir_get(fn, r);
   Operand o;
   if (i->op == OP_NOP || i->op == OP_VAR) return;
-  uint8_t of = of_result(s, r);
+  uint16_t of = of_result(s, r);
   if (!ir_is_mem(fn, r)) add(s, r, of);
   if (op_pure((Op)i->op)) return;
   for (Operands w = operands_of(fn, i); operands_next(&w, &o);) {
@@ -411,7 +445,7 @@ static void pass_on(Search *s, Ref r) {
     if (!o.ref || o.barrier || !place || !o.written) continue;
     Ref to = ir_get(fn, o.ref)->op == OP_VAR ? updates_root(fn, o.ref) : o.ref;
     if (ir_is_mem(fn, to) && ir_memof(fn, to)->space != SP_RMEM) continue;
-    if (s->joined[to]) of &= (uint8_t)~(PART | MIXED);
+    if (s->joined[to]) of &= (uint16_t)~(PART | MIXED);
     add(s, to, to == s->only ? s->part[to] : of);
   }
 }
@@ -425,9 +459,9 @@ static void find_dependent(Search *s) {
 
 // Returns the properties of the values that instruction i stores to global
 // memory, or 0 if it stores none there.
-static uint8_t of_stored(const Search *s, const Ins *i) {
+static uint16_t of_stored(const Search *s, const Ins *i) {
   Operand o;
-  uint8_t of = 0;
+  uint16_t of = 0;
   bool out = false;
   for (Operands w = operands_of(s->fn, i); operands_next(&w, &o);) {
     if (o.kind == OPERAND_MEM && o.written && !o.barrier)
@@ -439,17 +473,25 @@ static uint8_t of_stored(const Search *s, const Ins *i) {
 
 // Returns the bits LANES and WARPS of partial sum r that reach a stored value
 // which is MIXED, or 0 if there is none. Ignores all other partial sums.
-static uint8_t of_mixed(Search *s, Ref r) {
+static uint16_t of_mixed(Search *s, Ref r) {
   const Fn *fn = s->fn;
-  uint8_t own = s->part[r], of = 0;
+  uint16_t own = s->part[r], of = 0;
   for (Ref k = 0; k < fn->ins.n; k++) s->of[k] = 0;
   s->only = r;
   find_dependent(s);
   for (Ref k = 1; k < fn->ins.n; k++) {
-    uint8_t stored = of_stored(s, ir_get(fn, k));
+    uint16_t stored = of_stored(s, ir_get(fn, k));
     if (stored & MIXED) of |= stored;
   }
   return of & MIXED ? of & own : 0;
+}
+
+// Returns the number of lanes that a reduction over the distances `of` covers.
+static int lanes_of(unsigned of) {
+  int n = 1;
+  for (int k = 0; k < BITS; k++)
+    if (of & LANE << k) n *= 2;
+  return n;
 }
 
 // Reports whether an operation adds floats, or is a maximum or minimum of
@@ -467,9 +509,9 @@ static bool has_sums(const Fn *fn) {
 void partial_sums(Ctx *cx, const Fn *fn,
                   void (*found)(void *ud, const PartialSum *s), void *ud) {
   if (ir_threads(fn) < WARP || ir_has_addresses(fn) || !has_sums(fn)) return;
-  Search s = {.fn = fn, .by = updates_writers(cx, fn)};
-  s.of = arena_zero(cx, &cx->scratch, fn->ins.n);
-  s.part = arena_zero(cx, &cx->scratch, fn->ins.n);
+  Search s = {.fn = fn};
+  s.of = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.of);
+  s.part = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.part);
   s.joined = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.joined);
   s.met = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.met);
   s.at = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.at);
@@ -481,13 +523,14 @@ void partial_sums(Ctx *cx, const Fn *fn,
     look_at_chain(&s, r, inner);
   }
   for (Ref r = 1; r < fn->ins.n; r++) {
-    uint8_t of = s.part[r] ? of_mixed(&s, r) : 0;
-    if (!of) continue;
     const Ins *i = ir_get(fn, s.at[r]);
+    s.extreme = op_class((Op)i->op) == CLASS_EXTREME ||
+                (i->op == OP_VSET && is_extreme(fn, i));
+    uint16_t of = s.part[r] ? of_mixed(&s, r) : 0;
+    if (!of) continue;
     found(ud, &(PartialSum){.at = updates_place(fn, s.at[r]),
-      .warps = !(of & LANES),
-      .extreme = op_class((Op)i->op) == CLASS_EXTREME ||
-                 (i->op == OP_VSET && is_extreme(fn, i))});
+      .lanes = lanes_of(s.part[r] & ~of), .warps = !(of & LANES),
+      .extreme = s.extreme});
     return;
   }
 }

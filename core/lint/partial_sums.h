@@ -10,6 +10,7 @@
 // stores the result.
 typedef struct PartialSum {
   Ref at;           // the instruction that adds
+  int lanes;        // number of lanes whose elements the sum contains
   bool warps;  // whether the sums of lanes are combined, but not those of warps
   bool extreme;     // a maximum or minimum, not a sum
 } PartialSum;

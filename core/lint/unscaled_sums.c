@@ -3,8 +3,9 @@
 // must multiply the earlier sums by exp(old m - new m). A sum is reported if
 // both m and the sum live through the loop, and the loop only adds to the sum.
 //
-// Also finds two related mistakes. In one, each lane has its own maximum, but
-// the sums of the lanes are added without rescaling them to a common maximum.
+// Also finds two related mistakes. In one, each lane has its own maximum, which
+// a loop or an unrolled reduction computes, but the sums of the lanes are added
+// without rescaling them to a common maximum.
 // In the other, the accumulators of scores are not cleared before the next
 // iteration.
 //
@@ -199,11 +200,13 @@ static bool is_shared(const Fn *fn, Ref r, int depth) {
   return false;
 }
 
-// Reports whether each lane has its own maximum in `top`: no value that is
-// stored in `top` depends on other threads.
+enum { NEAR = 10 };
+
+// Reports whether each lane has its own maximum in `top`: neither the value
+// `top` nor a value that is stored in `top` depends on other threads.
 static bool is_own(const Search *s, Ref top) {
-  enum { NEAR = 10 };
   const Fn *fn = s->fn;
+  if (is_shared(fn, top, NEAR)) return false;
   for (Ref w = top + 1; w < fn->ins.n; w++) {
     const Ins *i = ir_get(fn, w);
     if ((i->op == OP_VSET || i->op == OP_ST) && target_of(fn, i->a[0]) == top &&
@@ -220,7 +223,8 @@ static bool merges(const Search *s, Ref r) {
   const Ins *i = ir_get(s->fn, r);
   if (i->op != OP_ADD || !intrin_shuffled(s->fn, i, &value)) return false;
   Op op = (Op)ir_get(s->fn, value)->op;
-  return (op == OP_VGET || op == OP_LD) && s->of[value] & RAW_POWER;
+  bool sum = op == OP_VGET || op == OP_LD || op_class(op) == CLASS_SUM;
+  return sum && s->of[value] & RAW_POWER;
 }
 
 // Reports whether instruction w adds to the sums for which *s was computed, or
@@ -248,7 +252,26 @@ static Ref growing(const Search *s, Ref sums) {
   return 0;
 }
 
-// Calls `found` for each new mistake with the running maximum `top`.
+// Returns the number of values of which r is the maximum (minimum), or a part
+// of them if r combines many values.
+static int operands(const Fn *fn, Ref r, Op op, int depth) {
+  const Ins *i = ir_get(fn, r);
+  if ((Op)i->op != op || depth == 0) return 1;
+  return operands(fn, i->a[0], op, depth - 1) +
+         operands(fn, i->a[1], op, depth - 1);
+}
+
+// Reports whether value r is the last of the operations that compute a maximum
+// of at least 4 floats in registers. inner[r]: whether such an operation
+// continues with r.
+static bool is_unrolled(const Fn *fn, Ref r, const bool *inner) {
+  const Ins *i = ir_get(fn, r);
+  return op_class((Op)i->op) == CLASS_EXTREME && !inner[r] &&
+         dtype_is_float((DType)i->type) &&
+         operands(fn, r, (Op)i->op, 3) >= 4;
+}
+
+// Calls `found` for each new mistake with the maximum `top`.
 static void look_at(const Search *s, Ref top, bool *known,
                     void (*found)(void *ud, const UnscaledSum *u), void *ud) {
   bool own = is_own(s, top);
@@ -265,11 +288,16 @@ static void look_at(const Search *s, Ref top, bool *known,
 void unscaled_sums(Ctx *cx, const Fn *fn,
                    void (*found)(void *ud, const UnscaledSum *u), void *ud) {
   bool powers = false, loops = false;
+  bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
   for (Ref r = 1; r < fn->ins.n; r++) {
-    powers |= is_power(ir_get(fn, r));
-    loops |= op_loops((Op)ir_get(fn, r)->op);
+    const Ins *i = ir_get(fn, r);
+    powers |= is_power(i);
+    loops |= op_loops((Op)i->op);
+    if (op_class((Op)i->op) == CLASS_EXTREME)
+      for (int k = 0; k < 2; k++)
+        inner[i->a[k]] |= ir_get(fn, i->a[k])->op == i->op;
   }
-  if (!powers || !loops) return;
+  if (!powers) return;
   Search s = {.fn = fn};
   s.of = arena_zero(cx, &cx->scratch, fn->ins.n);
   bool *known = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *known);
@@ -278,11 +306,14 @@ void unscaled_sums(Ctx *cx, const Fn *fn,
     bool sums = op == OP_RMEM && ir_memof(fn, top)->operand == 'C';
     bool place = op == OP_VAR ? updates_root(fn, top) == top
                               : ir_is_mem(fn, top) && !is_global(fn, top);
-    if (!sums && (!place || !is_stored_in_loop(&s, top))) continue;
+    bool runs = loops && place && !sums && is_stored_in_loop(&s, top);
+    bool unrolled = is_unrolled(fn, top, inner) && is_own(&s, top);
+    if (!runs && !unrolled && !(sums && loops)) continue;
     find_dependent(&s, top);
     Ref grows = sums ? growing(&s, top) : 0;
     if (grows) found(ud, &(UnscaledSum){.kind = SUM_GROWING, .at = grows});
-    if (!sums && is_running(&s, top)) look_at(&s, top, known, found, ud);
+    if (unrolled || (runs && is_running(&s, top)))
+      look_at(&s, top, known, found, ud);
   }
 }
 // SPDX-License-Identifier: MIT

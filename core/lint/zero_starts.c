@@ -31,6 +31,7 @@ typedef struct Search {
   // search: number of the current search
   uint32_t *met, search;
   uint64_t args;  // mask of the arguments whose elements this search visited
+  bool *seen;     // for each maximum: whether a tree contains it
 } Search;
 
 // Reports whether two values are known to be equal: the same value, loads of
@@ -160,8 +161,9 @@ static Ref update_of(const Fn *fn, const Ins *set, Ref *element) {
       if (updates_reads_back(fn, i->a[k], set)) return first;
     }
     // In a chain of operations, the first operation reads the old value.
-    *element = i->a[1];
-    r = i->a[0];
+    int k = (Op)ir_get(fn, i->a[0])->op != op;
+    *element = i->a[1 - k];
+    r = i->a[k];
   }
   return 0;
 }
@@ -246,6 +248,62 @@ static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
         *z = (ZeroStart){.at = set, .op = op, .args = s->args};
     }
   }
+}
+
+// ---- unrolled maxima ----
+
+// number of elements from which on an unrolled maximum is a reduction
+enum { ELEMENTS = 4, LEAVES = 16 };
+
+// The operands of a tree of maxima or minima that are not such operations
+// themselves.
+// - start: an operation whose operands are 0 and a leaf, or 0.
+// - zeros: number of leaves that are 0.
+// - leaf: the first n other leaves.
+typedef struct Tree {
+  Ref start, leaf[LEAVES];
+  int zeros, n;
+} Tree;
+
+static void add_leaf(const Fn *fn, Ref r, Tree *t) {
+  if (updates_is_zero(fn, r)) t->zeros++;
+  else if (t->n < LEAVES) t->leaf[t->n++] = r;
+}
+
+static void add_tree(const Search *s, Ref r, Tree *t, int depth) {
+  const Fn *fn = s->fn;
+  Op op = (Op)ir_get(fn, r)->op;
+  while (!s->seen[r] && depth > 0) {
+    const Ins *i = ir_get(fn, r);
+    bool inner[2];
+    s->seen[r] = true;
+    for (int k = 0; k < 2; k++) {
+      inner[k] = (Op)ir_get(fn, i->a[k])->op == op;
+      if (!inner[k]) add_leaf(fn, i->a[k], t);
+    }
+    bool zero = updates_is_zero(fn, i->a[0]) || updates_is_zero(fn, i->a[1]);
+    if (zero && !inner[0] && !inner[1]) t->start = r;
+    if (inner[0] && inner[1]) add_tree(s, i->a[1], t, depth - 1);
+    if (!inner[0] && !inner[1]) return;
+    r = i->a[!inner[0]];
+  }
+}
+
+// Sets *z if r ends an unrolled maximum or minimum that starts at 0. If an
+// operation replaces each negative element by 0, several leaves are 0.
+static void look_at_tree(Search *s, Ref r, ZeroStart *z) {
+  Op op = (Op)ir_get(s->fn, r)->op;
+  Tree t = {0};
+  uint64_t args = 0;
+  int elements = 0;
+  add_tree(s, r, &t, NEAR);
+  if (!t.start || t.zeros != 1 || t.n < ELEMENTS) return;
+  for (int k = 0; k < t.n; k++) {
+    elements += may(s, t.leaf[k], op);
+    args |= s->args;
+  }
+  if (elements >= ELEMENTS)
+    *z = (ZeroStart){.at = t.start, .op = op, .args = args};
 }
 
 // ---- elements that a condition excludes ----
@@ -452,13 +510,17 @@ static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
     *z = (ZeroStart){.at = r, .op = OP_ADD, .start = start};
 }
 
-// Returns, for each instruction, whether its result is a term of a later sum.
-static bool *inner_sums(Ctx *cx, const Fn *fn) {
+// Returns, for each instruction, whether its result is a term of a later sum,
+// or an operand of a later maximum that is the same operation.
+static bool *inner_terms(Ctx *cx, const Fn *fn) {
   bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
+    bool extreme = op_class((Op)i->op) == CLASS_EXTREME;
     if (i->op == OP_ADD) inner[i->a[0]] = inner[i->a[1]] = true;
     if (i->op == OP_FMA) inner[i->a[2]] = true;
+    for (int k = 0; k < 2 && extreme; k++)
+      if (ir_get(fn, i->a[k])->op == i->op) inner[i->a[k]] = true;
   }
   return inner;
 }
@@ -475,7 +537,8 @@ void zero_starts(Ctx *cx, const Fn *fn,
   Search s = {.fn = fn};
   s.met = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.met);
   s.by = updates_writers(cx, fn);
-  const bool *inner = inner_sums(cx, fn);
+  const bool *inner = inner_terms(cx, fn);
+  s.seen = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *s.seen);
   for (Ref r = 1; r < fn->ins.n; r++) {
     const Ins *i = ir_get(fn, r);
     ZeroStart z = {0};
@@ -484,6 +547,7 @@ void zero_starts(Ctx *cx, const Fn *fn,
     if (extreme && dtype_is_float((DType)i->type)) {
       look_at_mask(&s, r, &z);
       if (!z.at) look_at_kept(&s, r, &z);
+      if (!z.at && !inner[r]) look_at_tree(&s, r, &z);
     }
     if (i->op == OP_IF) look_at_branch(&s, r, &z);
     else if (i->op == OP_VSET || i->op == OP_ST) look_at_update(&s, r, &z);

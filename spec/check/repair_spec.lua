@@ -66,7 +66,8 @@ describe("the repair search", function()
           if n.need == "needed" and n.fault then
             planted = planted + 1
             local m = repair.mend(repair.edited(run, repair.without(n.op)),
-                                   program.fn, n.fault, 60, n.op)
+                                   program.fn, n.fault,
+                                   {seconds = 60, gone = n.op})
             local one, some = false, false
             if m then one, some = repair.finds(program.fn, n.op, m) end
             first = first + (one and 1 or 0)
@@ -139,7 +140,7 @@ describe("the repair search", function()
         if n.op.op == "order" or n.op.op == "mbarrier.wait" then
           assert.equal("needed", n.need)
           local m = repair.mend(repair.edited(run, repair.without(n.op)),
-                                 p.program.fn, n.fault, 20, n.op)
+                                 p.program.fn, n.fault, {gone = n.op})
           assert.is_table(m, n.words)
           assert.is_true(repair.finds(p.program.fn, n.op, m), n.words)
           return m.words
@@ -387,6 +388,26 @@ describe("the repair search", function()
       support.raises("sim_run: edit 1 is invalid",
                      function() core.sim_run(p.program.fn, o) end)
     end
+  end)
+end)
+
+describe("a search without a repair", function()
+  it("says how many edits it tried if none is a repair", function()
+    local k = cute.kernel("far", function(x, y)
+      local t = cute.arch.thread_idx()
+      y[t * 2] = x[t]
+    end)
+    local v = k(cute.rand({32}, cute.f32), cute.zeros({40}, cute.f32)):check {
+      grid = 1, block = 32, surgeon = true, gpu = false}
+    assert.is_nil(v.mend)
+    assert.matches("\n  no repair was found: %d+ edits of the synchronization, "
+      .. "or of its operands, were tried$", tostring(v))
+    assert.matches('"tried":{"edits":%d+,"late":false}', v:json())
+    assert.equal("no repair was found: 1 edit of the synchronization, or of "
+      .. "its operands, was tried until the time limit (--seconds)",
+      repair.failure {edits = 1, late = true})
+    assert.equal("no repair was searched for: no fault and no reference shows "
+      .. "whether an edit fixes the bug", repair.failure {edits = 0})
   end)
 end)
 -- SPDX-License-Identifier: MIT

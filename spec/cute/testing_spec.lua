@@ -37,6 +37,11 @@ describe("testing.assert_close", function()
       .. "0.25; the first is (0,2): got 3, want 3.5 [lua]\n  largest absolute "
       .. "difference 0.75 at (1,0), largest relative difference 0.158 at (1,0)",
       close, X, Y, {rtol = 0, atol = 0.25})
+    local small = tensor {{1e-9, 2, 3.5}, {4.75, 5, 6}}
+    raises("largest absolute difference 1 at (0,0), largest relative "
+      .. "difference 0.158 at (1,0)", close, X, small, {rtol = 0, atol = 0.25})
+    raises("largest relative difference 1e+09 at (0,0)", close, X, small,
+      {rtol = 0.25, atol = 0})
     -- A column-major tensor equals a row-major one with the same elements.
     local turned = cute.make_tensor(tensor({1, 4, 2, 5, 3, 6}).iterator,
                                     cute.make_layout({2, 3}, {1, 2}))

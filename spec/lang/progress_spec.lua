@@ -25,6 +25,24 @@ describe("the progress of a run", function()
                      "\r\27[Ksimulating gemm: 40 %, 3 s (Ctrl-C stops it)",
                      "\r\27[K"}, shown {10, 11, 12.1, 12.4, 12.7})
   end)
+
+  it("is not shown for the runs of a longer search", function()
+    local text, now = {}, 0
+    local show, line = progress.progress("gemm",
+      function(s) text[#text + 1] = s end, function() return now end)
+    for t = 1, 4 do
+      now = t
+      show(t / 10, "searching for a repair of")
+      now = t + 0.6
+      show(0.5)
+    end
+    show(1, "searching for a repair of")
+    getmetatable(line).__close()
+    local row = "\r\27[Ksearching for a repair of gemm: %d0 %%, %d s "
+      .. "(Ctrl-C stops it)"
+    assert.are.same({row:format(2, 2), row:format(3, 3), row:format(4, 4),
+                     "\r\27[K"}, text)
+  end)
 end)
 
 describe("a loop", function()

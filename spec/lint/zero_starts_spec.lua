@@ -71,6 +71,17 @@ describe("a note tells of", function()
       for i in cute.range(N) do m[1] = cute.max(m[1], x[{t, i}]) end
       return m[1]
     end)
+    expect(most, function(x, t)
+      local m, r = 0.0, cute.make_rmem_tensor({N}, cute.f32)
+      for i = 0, N - 1 do r[i] = x[{t, i}] end
+      for i = 0, N - 1 do m = cute.max(r[i], m) end
+      return m
+    end)
+    expect(most, function(x, t)
+      local r = cute.make_rmem_tensor({N}, cute.f32)
+      cute.autovec_copy(x(t, cute._), r)
+      return r:load():reduce("max", 0.0)
+    end)
     expect("this minimum starts at 0, so it is 0 if all elements are above 0; "
       .. "start it at math.huge, or at the first element" .. MEANT,
       loop(0.0, min), 1)
@@ -153,6 +164,24 @@ describe("no note tells of", function()
     quiet(loop(0.0, function(m, x, t, i)
       return cute.max(m, x[{t, i}] * x[{t, i}])
     end))
+  end)
+
+  it("unrolled maxima of which 0 is the last operand", function()
+    quiet(function(x, t)
+      local m = -math.huge
+      for i = 0, N - 1 do m = cute.max(m, x[{t, i}]) end
+      return cute.max(m, 0.0)
+    end)
+    quiet(function(x, t)
+      local m = -math.huge
+      for i = 0, N - 1 do m = cute.max(m, cute.max(x[{t, i}], 0)) end
+      return m
+    end)
+    quiet(function(x, t)
+      local m = 0.0
+      for i = 0, N - 1 do m = cute.max(m, cute.abs(x[{t, i}])) end
+      return m
+    end)
   end)
 
   it("sums with a small start, or a first term before the loop", function()

@@ -34,7 +34,7 @@ local SETS = {first = {1.025, 1.075, 1.33}, odd = {1.042, 1.17, 1.31},
               fresh = {1.042, 1.12, 1.33}, unaligned = {1.02, 1.03, 1.35},
               f32 = {1.01, 1.02, 1.16}, f64 = {1.012, 1.03, 1.1},
               tf32 = {1.03, 1.12, 1.17}, i8 = {1.035, 1.14, 1.22},
-              clusters = {1.045, 1.14, 1.38}}
+              clusters = {1.045, 1.14, 1.38}, e4m3 = {1.03, 1.1, 1.35}}
 
 -- Returns the lines of a report that exceed the limits, and the names of its
 -- sets.
@@ -136,7 +136,7 @@ describe("tools/fit.lua #long", function()
     end)}
     local list, sets = above(out)
     assert.same({}, list, out)
-    assert.same({"clusters", "f32", "f64", "first", "fresh", "i8", "odd",
+    assert.same({"clusters", "e4m3", "f32", "f64", "first", "fresh", "i8", "odd",
                  "random", "tf32", "unaligned", "wide"}, sets)
     assert.is_true(regret(out, "the rule") <= 1.01, out)
   end)

@@ -26,7 +26,8 @@
 --   facts.how and when(facts, r) returns true; an absent field always fits.
 --   cure, code and other replace those of the row. writers: whether both
 --   accesses are writes in one line. far: whether the sentence names a thread
---   of another block.
+--   of another block. overlap: whether both are writes in one line by threads
+--   of two blocks.
 --   waited: what happened in line r.wait, if it is no wait.
 -- lacks: {[r.lack] = {cure =, code =, other =, late =}}, where r.lack names the
 --   operation that is missing, if known. These fields replace those of the
@@ -383,6 +384,11 @@ end
 -- barrier orders the fence before an access by asynchronous hardware.
 local function no_barrier(f) return f.fenced and not f.ordered end
 
+local function by_another_block(f)
+  return "{clash} by a thread of another block with nothing that orders them "
+    .. "at cluster scope: " .. raced(f)
+end
+
 fault {kind = "race",
   about = "two warps access one element, one of them writes, with no barrier "
     .. "between",
@@ -446,10 +452,12 @@ fault {kind = "race",
     far = true, code = "race/SPACE/missing-cluster-barrier",
     cure = kinds.FAR:format "between the two lines"},
   read_while("warp writes, with no barrier"),
-  {function(f)
-    return "{clash} by a thread of another block with nothing that orders them "
-      .. "at cluster scope: " .. raced(f)
-  end, when = function(f) return f.far end, far = true,
+  {by_another_block, when = function(f, r)
+    return f.far and f.how == "write after write" and kinds.one_line(r)
+  end, overlap = true, code = "race/SPACE/two-writers",
+    cure = "let one block write it, or use an atomic; do the tiles of the "
+      .. "blocks overlap?"},
+  {by_another_block, when = function(f) return f.far end, far = true,
     code = "race/SPACE/missing-cluster-barrier",
     cure = kinds.FAR:format "between the two lines"},
   {function(f)

@@ -191,7 +191,8 @@ end
 -- Compares all elements. The result has the number of differing elements
 -- (`count`) and the numbers of NaN (got_nan, want_nan). It also has the first
 -- differing element in row-major order, and the largest differences of finite
--- elements.
+-- elements. Relative to a number that is at most atol, a difference says
+-- nothing.
 local function compare(got, want, shape, o)
   local r = {n = 0, count = 0, got_nan = 0, want_nan = 0}
   for i, a in got:elements() do
@@ -209,7 +210,8 @@ local function compare(got, want, shape, o)
     end
     if d and d > 0 then
       largest(r, "absolute", d, shape, i)
-      if b ~= 0 then largest(r, "relative", d / math.abs(b), shape, i) end
+      local size = math.abs(b)
+      if size > o.atol then largest(r, "relative", d / size, shape, i) end
     end
   end
   return r

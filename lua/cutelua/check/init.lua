@@ -19,7 +19,7 @@
 --   guarantee it, and about faults in compiled code (cutelua.check.compiled).
 -- needs: after an ok with surgeon = true: which synchronisation is needed.
 -- mend: after a bug with surgeon = true: a changed or new line that fixes the
---   bug (cutelua.check.repair).
+--   bug (cutelua.check.repair). tried: if there is none, what was tried.
 -- sums: a line whose float sums are added in no fixed order.
 -- found: the report of a run, if all schedules have the results of that run;
 --   found.redo puts these results into memory.
@@ -144,7 +144,8 @@ function Verdict:__tostring()
   for _, line in ipairs(self.needs and repair().told(self.needs) or {}) do
     add(line)
   end
-  if self.mend then add(repair().advice(self.mend)) end
+  if self.mend then add(repair().advice(self.mend))
+  elseif self.tried then add(repair().failure(self.tried)) end
   if self.sums then
     add(("the last bits depend on the order of additions: %s")
       :format(place(self.sums.file, self.sums.line)))
@@ -203,6 +204,7 @@ function Verdict:json()
                             together = self.mend.together,
                             open = self.mend.open,
                             places = repair().plain(self.mend.places)}
+  out.tried = self.tried
   for i, m in ipairs(self.mend and self.mend.others or {}) do
     out.mend.others = out.mend.others or {}
     out.mend.others[i] = {words = m.words, places = repair().plain(m.places)}
@@ -245,9 +247,9 @@ end
 function check.until_time(launch, limit)
   local progress, words = launch.progress, {}
   for k, v in pairs(launch) do words[k] = v end
-  function words.progress(done)
+  function words.progress(done, doing)
     if core.clock() > limit then return false end
-    return progress and progress(done)
+    return progress and progress(done, doing)
   end
   return words
 end
@@ -387,9 +389,13 @@ function check.launch(program, launch, opts, arguments)
     -- the other half to try edits of the script.
     local limit = (opts.surgeon or not opts.limit) and bounds.limit
       or now + (bounds.limit - now) / 2
-    v.mend = fault and (v.fault or judge)
-      and repair().mend(run, program.fn, fault, seconds, nil, result.runs,
-                        judge, limit)
+    local tried = {edits = 0}
+    if fault and (v.fault or judge) then
+      v.mend, tried = repair().mend(run, program.fn, fault, {seconds = seconds,
+        runs = result.runs, judge = judge, limit = limit,
+        progress = launch.progress})
+    end
+    v.tried = opts.surgeon and not v.mend and tried or nil
   end
   if not opts.trial then
     for _, note in ipairs(compiled.notes(program)) do

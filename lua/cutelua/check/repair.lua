@@ -10,6 +10,7 @@ local core = require "cute.core"
 local explore = require "cutelua.check.explore"
 local redundant_sync = require "cutelua.check.redundant_sync"
 local operands = require "cutelua.check.operands"
+local plural = require "cute.lang.report".plural
 local source = require "cute.lang.source"
 local sync = require "cutelua.check.sync"
 
@@ -445,10 +446,14 @@ end
 -- that exceeds it does not count as fixed, because it probably spins.
 local BUDGET = 2000000
 
+local DOING = "searching for a repair of"
+
 -- A search for a fix of one launch that has a bug. Its fields: sites, the
 -- launch's instructions; here, the input of cutelua.check.sync; fault; bounds,
 -- whose `limit` is a time of core.clock; limit, a time of os.clock. The search
--- ends at the earlier of these times.
+-- ends at the earlier of these times. began: the time of os.clock at its start;
+-- edits: number of edits tried so far; progress: shows the spent part of the
+-- time.
 local Trial = {}
 Trial.__index = Trial
 
@@ -463,6 +468,8 @@ end
 -- so only patches whose run has no fault are explored fully.
 function Trial:mends(edits)
   if self:is_spent() then return nil end
+  self.edits = self.edits + 1
+  self.progress((os.clock() - self.began) / (self.limit - self.began), DOING)
   local changed = edited(self.run, edits)
   local found = changed {budget = BUDGET}
   if found.reports[1] or found.stopped then return nil end
@@ -684,8 +691,24 @@ function Trial:insertions(chains)
   end
 end
 
+-- Returns the first fix that the search finds, or nil.
+function Trial:find()
+  local before = BEFORE[self.fault.kind] or operands.RING
+  local lacks = self.fault.kind ~= "wrong-results"
+  local m = self:orders()
+  if m then return m end
+  local began = os.clock()
+  m = self:changes(0, before)
+  if m then return self:alternatives(m, before, began) end
+  return lacks and self:insertions(false)
+    or self:changes(before, operands.DATA)
+    or lacks and self:insertions(true)
+    or self:changes(operands.DATA, math.huge) or nil
+end
+
 --- Searches for the smallest fix of a bug, usually an operation to insert at
--- one line. Returns nil if nothing is found, else a table with these fields:
+-- one line. Returns nil and what was tried (repair.failure) if nothing is
+-- found, else a table with these fields:
 --   words, op  the operation as text and as a table
 --   places     {file, line, ends}, ...: all lines where the fix works
 --   stands     true if the fix changes an existing operation, such as its
@@ -697,15 +720,16 @@ end
 ---@param run fun(o: table): table runs a launch that has a bug
 ---@param fn any
 ---@param fault table
----@param seconds? number time limit of the search: 20 when absent
----@param gone? table an operation of repair.needs whose removal caused the bug
----@param runs? integer runs until the fault was found; exploring a fix may take
--- twice as many
----@param judge? fun(edits: table[]): boolean reports whether results are right
----@param limit? number a time of core.clock at which the search ends, even
--- before `seconds` are over
----@return table?
-function repair.mend(run, fn, fault, seconds, gone, runs, judge, limit)
+---@param opts table {seconds: number?, gone: table?, runs: integer?, judge:
+-- function?, limit: number?, progress: function?}. seconds: time limit of the
+-- search, 20 when absent. gone: an operation of repair.needs whose removal
+-- caused the bug. runs: runs until the fault was found; exploring a fix may
+-- take twice as many. judge(edits): reports whether results are right. limit: a
+-- time of core.clock at which the search ends, even before `seconds` are over
+---@return table? fix
+---@return table? tried
+function repair.mend(run, fn, fault, opts)
+  local gone, began = opts.gone, os.clock()
   local weak = gone and gone.op == "order" and repair.without(gone) or {}
   local sites = left(core.sim_sites(fn), gone and not weak[1] and gone)
   for _, e in ipairs(weak) do
@@ -715,24 +739,18 @@ function repair.mend(run, fn, fault, seconds, gone, runs, judge, limit)
   end
   local found = run {budget = BUDGET}
   local trial = setmetatable({run = run, sites = sites, fault = fault,
-    judge = judge,
-    limit = os.clock() + (seconds or 20),
-    bounds = {orders = math.max(BOUNDS.orders, 2 * (runs or 1)),
-              seconds = BOUNDS.seconds, limit = limit},
+    judge = opts.judge, edits = 0, began = began,
+    progress = opts.progress or function() end,
+    limit = began + (opts.seconds or 20),
+    bounds = {orders = math.max(BOUNDS.orders, 2 * (opts.runs or 1)),
+              seconds = BOUNDS.seconds, limit = opts.limit},
     here = {sites = sites, threads = found.threads, ctas = found.cluster,
             mems = fn:info().mems, numbers = core.sim_numbers(fn),
             fault = fault}}, Trial)
-  local before = BEFORE[fault.kind] or operands.RING
-  local lacks = fault.kind ~= "wrong-results"
-  local m = trial:orders()
+  local m = trial:find()
+  trial.progress(1, DOING)
   if m then return m end
-  local began = os.clock()
-  m = trial:changes(0, before)
-  if m then return trial:alternatives(m, before, began) end
-  return lacks and trial:insertions(false)
-    or trial:changes(before, operands.DATA)
-    or lacks and trial:insertions(true)
-    or trial:changes(operands.DATA, math.huge) or nil
+  return nil, {edits = trial.edits, late = trial:is_spent()}
 end
 
 local function joined(m)
@@ -761,6 +779,21 @@ function repair.advice(m)
   return ("fixed by %s %s%s"):format(m.words, table.concat(text, ", or "),
     #m.places > 4 and (", or at %d other lines"):format(#m.places - 4) or "")
     .. open
+end
+
+--- Returns a sentence for the user that says that there is no fix. tried:
+-- number of edits that were tried, and whether the time limit ended the search
+---@param tried {edits: integer, late: boolean?}
+---@return string
+function repair.failure(tried)
+  if tried.edits == 0 and not tried.late then
+    return "no repair was searched for: no fault and no reference shows "
+      .. "whether an edit fixes the bug"
+  end
+  local text = ("no repair was found: %s of the synchronization, or of its "
+    .. "operands, %s tried"):format(plural(tried.edits, "edit"),
+    tried.edits == 1 and "was" or "were")
+  return tried.late and text .. " until the time limit (--seconds)" or text
 end
 
 --- Returns only the source lines of a list of operations, in the form of JSON

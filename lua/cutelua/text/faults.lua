@@ -46,6 +46,7 @@ local function on_the_way(r)
   local loop = r.loop
     and "at the end of the loop of " .. at(r.loop_file, r.loop)
   local where = place_on(r, same, loop)
+  if case.overlap then return case.cure end
   if case.writers then
     return ("let one %s write it, or use an atomic; if one write must follow "
       .. "the other, put %s %s"):format(r.kind == "race" and "thread" or "lane",
@@ -742,7 +743,7 @@ local function softmax_sums(program, add)
     o.who = o.warps and "warp" or "lane"
     o.cure = o.warps and "one through shared memory"
       or o.extreme and "warp_reduction_max" or "warp_reduction_sum"
-    add("partial_sum", o)
+    add(o.lanes > 1 and not o.warps and "partial_width" or "partial_sum", o)
   end
 end
 

@@ -98,6 +98,10 @@ notes.ROWS = {
     "this {what} has only the elements of one {who}, and each {who} uses its "
       .. "own {what} for the elements that it stores; is a reduction missing, "
       .. "such as {cure}?"},
+  partial_width = {"note/run/lost-sum", LOST_SUM,
+    "this {what} has only the elements of {lanes} lanes, although further "
+      .. "lanes of the warp hold elements of the same row; does the reduction "
+      .. "cover too few lanes?"},
   reset_sum = {"note/run/lost-sum", LOST_SUM,
     "each iteration of the loop resets the sum, so the sums of all iterations "
       .. "but the last are lost; reset it before the loop"},

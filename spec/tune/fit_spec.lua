@@ -136,8 +136,8 @@ describe("tools/fit.lua #long", function()
     end)}
     local list, sets = above(out)
     assert.same({}, list, out)
-    assert.same({"clusters", "e4m3", "f32", "f64", "first", "fresh", "i8", "odd",
-                 "random", "tf32", "unaligned", "wide"}, sets)
+    assert.same({"clusters", "e4m3", "f32", "f64", "first", "fresh", "i8",
+                 "odd", "random", "tf32", "unaligned", "wide"}, sets)
     assert.is_true(regret(out, "the rule") <= 1.01, out)
   end)
 

@@ -68,13 +68,14 @@
 -- Tensor cores accumulate 8-bit floats with fewer bits than f32 has. With
 -- promote = n, the accumulators are added to f32 sums after every n tiles along
 -- K, 64 rows at a time. While one warpgroup adds, the other one multiplies.
--- With schedule "pingpong", the tensor cores wait for these additions.
+-- With schedule "pingpong", the tensor cores wait for these additions. If a
+-- warpgroup has 64 rows and promote is 1, its next products run while it adds.
 --
 -- With blocks = 1 or 128, for 8-bit floats, the accumulators of each tile along
 -- K (128 elements) are scaled before they are added to the sums. The factors
 -- are SA (M,K/128) and SB (N,K/128), the first arguments of the epilogue. Their
 -- modes can be nested with strides of 0. A factor of SB covers `blocks`
--- columns.
+-- columns. A second warp of the producer copies the factors to shared memory.
 --
 -- With batches = true, A (M,K,L), B (N,K,L) and D (M,N,L) hold the matrices of
 -- L products. A matrix with stride 0 along L is the same for all products.

@@ -2,10 +2,12 @@
 // ACCUMULATE is false overwrites its accumulator. The earlier sums are lost in
 // two cases: the MMA overwrites them in the second iteration of a loop in which
 // nothing else reads the accumulator, or after another MMA with no read in
-// between. The field may depend on the loop's counter: with `k:gt(1)` instead
-// of `k:gt(0)`, the second iteration overwrites the sums. A loop also loses the
-// sums of its earlier iterations if each iteration begins by resetting the
-// accumulators of an MMA, or a variable, and only adds to them afterwards.
+// between. Sums in tensor memory are not lost if other warps read them as often
+// as the MMA writes them. The field may depend on the loop's counter: with
+// `k:gt(1)` instead of `k:gt(0)`, the second iteration overwrites the sums. A
+// loop also loses the sums of its earlier iterations if each iteration begins
+// by resetting the accumulators of an MMA, or a variable, and only adds to them
+// afterwards.
 #include "lint/lost_sums.h"
 
 #include "ir/operands.h"
@@ -104,6 +106,34 @@ static bool any_reads(const Fn *fn, Ref first, Ref end, int64_t mem) {
   return first < end;
 }
 
+// Returns the number of loops around r that wait at an mbarrier directly, not
+// in an inner loop. Roles of a kernel that hand tiles to each other wait once
+// for each tile.
+static int waiting_loops(const Fn *fn, Ref r) {
+  int n = 0;
+  for (Ref loop = ir_loop_around(fn, r); loop;
+       loop = ir_loop_around(fn, loop)) {
+    Ref end = ir_region_end(fn, loop), j = loop + 1;
+    while (j < end && ir_get(fn, j)->op != OP_MBARWAIT)
+      j = op_loops((Op)ir_get(fn, j)->op) ? ir_region_end(fn, j) : j + 1;
+    n += j < end;
+  }
+  return n;
+}
+
+// Reports whether other threads may read accumulators `mem` of MMA r, in tensor
+// memory, in each iteration of the loop from `first` to `end`: they read them
+// elsewhere, in as many loops that wait.
+static bool others_read(const Fn *fn, Ref r, Ref first, Ref end, int64_t mem) {
+  if (fn->mem.p[mem].space != SP_TMEM) return false;
+  int loops = waiting_loops(fn, r);
+  for (Ref j = 1; loops && j < fn->ins.n; j++)
+    if ((j < first || j > end) && reads(fn, ir_get(fn, j), mem) &&
+        waiting_loops(fn, j) >= loops)
+      return true;
+  return false;
+}
+
 // Reports whether an MMA before r in the same region wrote accumulators t, and
 // nothing between that MMA and r reads them.
 static bool follows_mma(const Fn *fn, Ref r, Target t) {
@@ -197,7 +227,8 @@ static bool overwrites_sum(const Fn *fn, Ref r) {
   Ref first = repeats(fn, r, &end);
   if (overwrites(fn, i, first, 0) && follows_mma(fn, r, t)) return true;
   return first && overwrites(fn, i, first, 1) &&
-         !any_reads(fn, first + 1, end, t.mem);
+         !any_reads(fn, first + 1, end, t.mem) &&
+         !others_read(fn, r, first, end, t.mem);
 }
 
 Ref lost_sums(Ctx *cx, const Fn *fn, Ref after) {

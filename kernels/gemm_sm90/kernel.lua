@@ -214,7 +214,7 @@ return function(o)
         end
         local sums, steps = acc, w.k_count or k_tiles
         if o.overlapped then
-          sums = mainloop.multiply_overlapped(mma, pipe, read, acc, tCrA[1],
+          sums = mainloop.multiply_overlapped(o, mma, pipe, read, acc, tCrA[1],
                                               tCrB, steps, factors)
           issued()
         elseif o.promote then

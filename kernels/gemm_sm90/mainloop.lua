@@ -65,19 +65,23 @@ local function add(sums, acc, factors)
   end
 end
 
--- The number of stages in an iteration of multiply_overlapped. No products may
--- run from one iteration to the next: ptxas would serialize all wgmmas.
-local CHAIN = 4
+-- Returns the number of stages in an iteration of multiply_overlapped. No
+-- products may run from one iteration to the next: ptxas would serialize all
+-- wgmmas. With scale factors and narrow tiles, an iteration uses each set of
+-- accumulators only once. If it used them twice, NVRTC would move the first
+-- additions after the next wgmma.fence, and copy accumulators there.
+local function chain_of(o) return o.blocks and o.tile[2] < 64 and 2 or 4 end
 
 --- Multiplies one tile and returns the sums, like multiply_promoted with
 -- promote = 1 and 64 rows for each warpgroup. The products of a stage run while
 -- those of the preceding stage are added, so there are two sets of
 -- accumulators.
-function mainloop.multiply_overlapped(mma, pipe, read, acc, rows, tCrB, k_tiles,
-                                      factors)
-  local sums = cute.make_fragment_like(acc)
-  local sets = {[0] = acc, cute.make_fragment_like(acc)}
+function mainloop.multiply_overlapped(o, mma, pipe, read, acc, rows, tCrB,
+                                      k_tiles, factors)
+  local function fresh() return cute.make_fragment_like(acc) end
+  local sums, ahead, chain = fresh(), read:clone(), chain_of(o)
   sums:fill(0)
+  local function issue(set) start(mma, pipe, ahead, set, rows, tCrB) end
   -- Adds the products of a stage. `later` is the number of later stages whose
   -- products have begun.
   local function finish(set, later)
@@ -88,19 +92,20 @@ function mainloop.multiply_overlapped(mma, pipe, read, acc, rows, tCrB, k_tiles,
     add(sums, set, factors)
     if factors then factors.release() end
   end
-  local ahead = read:clone()
-  local function issue(set) start(mma, pipe, ahead, set, rows, tCrB) end
-  for _ in cute.range(k_tiles // CHAIN) do
-    issue(sets[0])
-    for i = 1, CHAIN - 1 do
-      issue(sets[i % 2])
-      finish(sets[(i - 1) % 2], 1)
+  for _ in cute.range(k_tiles // chain) do
+    local now, later = fresh(), fresh()
+    issue(now)
+    for _ = 1, chain - 1 do
+      issue(later)
+      finish(now, 1)
+      now, later = later, now
     end
-    finish(sets[(CHAIN - 1) % 2], 0)
+    finish(now, 0)
   end
-  for _ in cute.range(k_tiles % CHAIN) do
-    issue(acc)
-    finish(acc, 0)
+  for _ in cute.range(k_tiles % chain) do
+    local now = fresh()
+    issue(now)
+    finish(now, 0)
   end
   return sums
 end

@@ -435,9 +435,21 @@ static void look_at_gaps(Ctx *cx, const Lanes *g,
   }
 }
 
+// Returns the lanes that shuffle i gives the value of another lane.
+static uint32_t with_source(const Fn *fn, const Ins *i) {
+  uint32_t lanes = 0;
+  for (int l = 0; l < WARP; l++) {
+    bool own;
+    int from = source_of(fn, i, l, &own);
+    lanes |= (uint32_t)(from >= 0 && !own) << l;
+  }
+  return lanes;
+}
+
 // Checks maximum or minimum r, the last of a chain of shuffles. Reports the
 // lanes that use an incomplete maximum, if another lane's maximum includes the
-// values of all lanes.
+// values of all lanes. If only lanes with a source lane use the maximum, it is
+// the last step of a scan.
 static void look_at_extreme(Lanes *g, Ref r, const bool *inner,
                             LostLanes *l) {
   enum { STEPS = 16 };
@@ -446,6 +458,8 @@ static void look_at_extreme(Lanes *g, Ref r, const bool *inner,
   find_parts(g, r, part, STEPS);
   for (int k = 0; k < WARP; k++) full |= (uint32_t)(part[k] == ALL) << k;
   Ref of, s = combined(g->fn, ir_get(g->fn, r), &of);
+  uint32_t from = with_source(g->fn, ir_get(g->fn, s));
+  if (from != ALL && !(used & ~from)) return;
   if (full && used & ~full)
     *l = (LostLanes){.at = r, .shuffle = s, .lanes = used & ~full,
                      .extreme = true};

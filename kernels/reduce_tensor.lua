@@ -90,8 +90,9 @@ function reduce_tensor.op(name)
   return op
 end
 
--- Returns functions on states for a reduction with op. A state is a list of
--- values, or of vectors; for this reduction the list has one entry.
+-- Describes a reduction with op: the types of its partial results and functions
+-- on them. The partial results are a list, called a state, of values or of
+-- vectors. For this reduction the list has one entry.
 local function plain(op, sums)
   local init = op.init
   if sums.is_integer and math.type(init) == "float" then

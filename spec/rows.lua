@@ -1,7 +1,8 @@
---- Lessons of row kernels for specs, each with a reference in plain Lua. Each
--- function takes the options of the function that makes the kernel, and returns
--- a lesson. The second argument, `maker` or `module`, replaces the function or
--- module that makes the kernel.
+--- Problems for tests of kernels that process a matrix row by row, such as
+-- softmax and norms. Each has a reference in plain Lua (cutelua.bench.lesson
+-- describes the form). Each function takes the options of the function that
+-- makes the kernel. With the second argument, another function (`maker`), or
+-- the function of another module (`module`), makes the kernel.
 local cute = require "cute"
 local lib = require "cutelua.bench.lessonlib"
 

@@ -38,8 +38,9 @@ typedef struct SimMem {
   // `count` is the number of accessible elements. `bytes` is the size of the
   // object.
   int64_t count, bytes;
-  // `index` is the object's index into Fn.mem. `named` is the index of the
-  // object that the script names. The two differ only for raw addresses.
+  // `index` is the index into Fn.mem of the object that is accessed. `named` is
+  // the index of the object in the script's expression. The two differ only if
+  // a raw address of one object leads to another one.
   int32_t index, named;
   // shared memory: slot of the rank of the CTA that owns the object; 0: this
   // CTA

@@ -6,7 +6,7 @@
 // SL(id, "stable-name"): a kind of missing synchronization.
 #define SIM_LACKS(SL) \
   SL(NONE, "") \
-  SL(WAIT, "wait")         /* no wait at the agent's mbarrier */ \
+  SL(WAIT, "wait")         /* no wait at the asynchronous access's mbarrier */ \
   SL(STAGE, "stage")       /* the last wait was at another mbarrier */ \
   SL(BARRIER, "barrier")   /* no barrier after another thread's wait */ \
   SL(PENDING, "pending")   /* the wait left the group of the access pending */ \

@@ -81,7 +81,8 @@ static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    // The numbers are traced, so equality is undecided. The caller asserts it.
+    // Traced numbers have no value yet. The caller records the equality as a
+    // claim in the IR.
     return true;
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }

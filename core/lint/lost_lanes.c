@@ -350,9 +350,10 @@ static bool is_own(const Fn *fn, Ref r) {
   return is_input(fn, r, &ok, NEAR) && ok;
 }
 
-// Checks instruction r if it adds to a variable in a loop, or selects the
-// variable's value by comparing elements. Reports r in *l if only one lane's
-// result is used.
+// Checks instruction r if it updates a variable in a loop: it adds an element
+// to it, or keeps one of two values by comparing elements, like a running
+// maximum. If only one lane's result is used, a reduction over the lanes is
+// missing. Then stores r in *l.
 static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);

@@ -111,9 +111,10 @@ end
 
 local function launch(object) return function() object:launch() end end
 
--- Returns a problem, a table with the fields m, n, k, and kind; own and blas,
--- the lists of weights that launches of ops and of cuBLAS alternate; the
--- buffers a and d; and o, the options for ops.
+-- Returns a problem, a table with the fields m, n, k and kind; own and blas,
+-- lists of copies of the weights; the buffers a and d; and o, the options for
+-- ops. Successive launches of ops use the copies in `own` in turn, and those of
+-- cuBLAS the copies in `blas`.
 local function problem(m, layer, kind)
   local n, k = table.unpack(layer)
   local p = {m = m, n = n, k = k, kind = kind, own = {}, blas = {}, o = {},

@@ -201,7 +201,7 @@ describe("a list", function()
        function() params({4, nil, 1}, {1, 1, 1}) end},
       {"the shape of a cluster is a list, but has the key \"m\"",
        function() params({4, 1, 1}, {1, m = 2}) end},
-      {"grid with [3] = 2; one to three integers of at least 0 are needed",
+      {"grid has the field [3] = 2; a list of one to three integers of at",
        function() launch {1, nil, 2} end},
       {"cute.tensor: a list of length 1 also has the key \"x\"",
        function() cute.tensor {1, x = 3} end},
@@ -229,7 +229,9 @@ describe("a list", function()
     local options = {grid = {1, 1, 2}, block = 1, device = "sim"}
     for _ = 1, 3 do k():launch(options) end
     options.grid[2] = nil
-    support.raises("grid with [3] = 2", function() k():launch(options) end)
+    support.raises("grid has the field [3] = 2", function()
+      k():launch(options)
+    end)
   end)
 end)
 

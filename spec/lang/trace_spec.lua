@@ -724,8 +724,8 @@ describe("a kernel", function()
       ["grid = -1; one to three integers of at least 0 are needed "
         .. "[bad-launch]"] =
         {block = 1, grid = -1},
-      ["grid with [4] = 2; one to three integers of at least 0 are needed "
-        .. "[bad-launch]"] =
+      ["grid has the field [4] = 2; a list of one to three integers of at "
+        .. "least 0 is needed [bad-launch]"] =
         {block = 1, grid = {1, 1, 1, 2}},
       ["grid of 65536 along y; the limit is 65535 [bad-launch]"] =
         {block = 1, grid = {1, 65536}},
@@ -743,8 +743,8 @@ describe("a kernel", function()
         .. "[bad-launch]"] = {block = 1, grid = 1, faults = "maybe"},
       ["stream of a FILE*: a stream is needed [bad-launch]"] =
         {block = 1, grid = 1, stream = closed},
-      ["grid with [x] = 2; one to three integers of at least 0 are needed "
-        .. "[bad-launch]"] =
+      ["grid has the field [x] = 2; a list of one to three integers of at "
+        .. "least 0 is needed [bad-launch]"] =
         {block = 1, grid = {1, x = 2}}} do
       opts.device = "sim"
       assert.equal("call:launch: " .. text,

@@ -103,8 +103,8 @@ for _, row in ipairs(ROWS) do
   end
 end
 
---- Describes the differences of a comparison that ROWS does not list, or
--- returns nil.
+--- Describes the differences between a direct run and the run through PTX that
+-- ROWS does not explain. Returns nil if there are none.
 ---@param case string
 ---@param pair RoundTrip
 ---@return string?

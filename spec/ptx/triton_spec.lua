@@ -227,10 +227,10 @@ describe("a kernel of Triton", function()
       assert.matches("Triton's kernel box: argument 1" .. message, why)
     end
     rejects(3, " is a tensor descriptor: write {map = x} with a tensor x")
-    rejects(ints(8), ": a descriptor of 2 extents whose last stride is 1 is "
-      .. "needed, not the layout %(8%):%(1%)")
+    rejects(ints(8), ": the descriptor's tensor needs 2 modes, with stride "
+      .. "1 in the last one; its layout is %(8%):%(1%)")
     rejects(cute.make_tensor(ints(32).iterator, cute.make_layout({8, 4})),
-      ": a descriptor of 2 extents whose last stride is 1 is needed")
+      ": the descriptor's tensor needs 2 modes, with stride 1 in the last ")
     rejects(cute.make_tensor(cute.zeros({32}, cute.f16).iterator,
       cute.make_layout({8, 4}, {4, 1})),
       ": elements of 4 bytes are needed, not f16")

@@ -1,7 +1,7 @@
 -- Tests gemm_int4, with weights of 4 bits: few and many rows, all group sizes,
 -- zero points. Results must equal sums on the host exactly. Also tests the
 -- packing of weights. The simulator must detect the removal of any barrier,
--- wait or predicate, and NVRTC must accept the text.
+-- wait or predicate. NVRTC must compile the kernel's CUDA C without spills.
 local core = require "cute.core"
 local cute = require "cute"
 local gemm_int4 = require "kernels.gemm_int4"

@@ -137,8 +137,9 @@ function kernel.extents(what, v)
   local out = list and {v[1], v[2] or 1, v[3] or 1} or {v, 1, 1}
   for k, n in next, list and v or out do
     if k ~= 1 and k ~= 2 and (k ~= 3 or list and v[2] == nil) then
-      core.fail("bad-launch", ("%s with [%s] = %s; one to three integers of at "
-        .. "least %d are needed"):format(what, tostring(k), tostring(n), least))
+      core.fail("bad-launch", ("%s has the field [%s] = %s; a list of one to "
+        .. "three integers of at least %d is needed"):format(what, tostring(k),
+        tostring(n), least))
     end
   end
   for i = 1, 3 do

@@ -214,8 +214,8 @@ function formats.mover(p)
   end}
 end
 
---- Takes the tiles of A and of B, each with the modes (factors of a
--- matrix[,L]). Returns them as matrices (rows,blocks[,L]).
+--- Takes the scale factors of A and of B in tiles, as tensors (n[,L]) with n
+-- factors for each of L matrices. Returns them as matrices (rows,blocks[,L]).
 function formats.matrices(p, a, b)
   local out, blocks = {}, p.k // p.format.size
   for i, x in ipairs {{a, p.m}, {b, p.n}} do

@@ -72,8 +72,9 @@ function tensor_op.check(fail, name, t, narrow)
   end
 end
 
---- Returns the device of a call, the device that holds its operands, and
--- whether its launches are programmatic dependent launches (cute.ops.calls).
+--- Returns three values: the device on which a call runs; the place of its
+-- operands' memory, "host" or the name of a device; whether its launches are
+-- programmatic dependent launches (cute.ops.calls).
 ---@param tensors any[]
 function tensor_op.device(tensors, o)
   local list = {n = #tensors, table.unpack(tensors)}

@@ -148,7 +148,8 @@ function record.script_note(text, script)
   return f
 end
 
--- Returns a function that maps the short names of a program's files to chunks.
+-- Returns a function that maps the short name of a program's file to its full
+-- name, "@" and the path. It returns nil for names of other files.
 local function chunks_of(program)
   local known
   return function(name)

@@ -165,8 +165,8 @@ local function check_described(t, desc, what)
   local shape, stride = modes(t)
   local size = t.element_type.bits // 8
   if #shape ~= rank or stride[rank] ~= 1 then
-    core.fail("bad-argument", ("%s: a descriptor of %d extents whose last "
-      .. "stride is 1 is needed, not the layout %s"):format(what, rank,
+    core.fail("bad-argument", ("%s: the descriptor's tensor needs %d modes, "
+      .. "with stride 1 in the last one; its layout is %s"):format(what, rank,
       tostring(t.layout)))
   elseif size ~= desc.elem_size then
     core.fail("bad-argument", ("%s: elements of %d bytes are needed, not %s")

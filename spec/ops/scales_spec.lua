@@ -566,6 +566,8 @@ local TILED = {
   {270, 104, 640, 1, {tile = {256, 96, 128}, stages = 3}},
   {70, 104, 128, 1, {tile = {64, 96, 128}, consumers = 1, persistent = false}},
   {130, 152, 384, 1, {tile = {128, 160, 128}, cluster = {2, 1}, stages = 3}},
+  {70, 104, 640, 1, {tile = {64, 64, 128}, consumers = 1, persistent = false,
+                     pdl = true, ahead = "b"}},
 }
 
 describe("factors of blocks of K in gemm_sm90", function()

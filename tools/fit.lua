@@ -304,25 +304,32 @@ end
 -- loss: weight of the difference of a constant from its start value
 local FAR = 0.0006
 
+-- Returns a number in [0, 1) that depends on a text alone.
+local function number_of(text)
+  local x = 1
+  for _, byte in ipairs {text:byte(1, -1)} do
+    x = (x ~ byte) * 6364136223846793005 + 1442695040888963407
+    x = x ~ x >> 29
+  end
+  return (x >> 11) / 2.0 ^ 53
+end
+
 -- Fits the constants to a list of problems, beginning with the values `start`.
 -- Changes one constant after another by a step up or down, with smaller steps
--- in each round. The result is reproducible.
+-- in each round. The result is reproducible, and a new constant that no problem
+-- needs does not change it.
 local function fit(list, start)
-  local state = 1
-  local function random()
-    state = state * 6364136223846793005 + 1442695040888963407
-    return (state >> 11) / 2.0 ^ 53
-  end
   set(start)
   local far = 0
   local best, step = loss(list), 0.35
-  for _ = 1, ROUNDS do
+  for round = 1, ROUNDS do
     for i = 1, #fitted do
       local f = fitted[i]
       local was = f[1][f[2]]
       local was_far = math.log(was / start[i]) ^ 2
       for _, way in ipairs {1, -1} do
-        local v = was * math.exp(way * step * (0.3 + random()))
+        local part = number_of(("%s %s %d %d"):format(f[3], f[2], round, way))
+        local v = was * math.exp(way * step * (0.3 + part))
         f[1][f[2]] = v
         local now_far = far - was_far + math.log(v / start[i]) ^ 2
         local l = loss(list) + FAR * now_far

@@ -235,7 +235,7 @@ return {
     while true do s = s .. s end]]},
   {"a table that grows", "memory", [[
     local t = {}
-    while true do t[#t + 1] = {} end]]},
+    while true do t[#t + 1] = {("x"):rep(1000)} end]]},
   {"a huge string", "lua", [[("x"):rep(1 << 62)]]},
   {"a huge tensor", "memory", [[
     require "cute".zeros({1 << 40}, "f32")]]},

@@ -490,7 +490,7 @@ static uint16_t of_mixed(Search *s, Ref r) {
 static int lanes_of(unsigned of) {
   int n = 1;
   for (int k = 0; k < BITS; k++)
-    if (of & LANE << k) n *= 2;
+    if (of & (unsigned)LANE << k) n *= 2;
   return n;
 }
 

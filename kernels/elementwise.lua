@@ -467,6 +467,13 @@ local function side_by_side(o, p)
   end
 end
 
+-- Returns the number of whole vectors of `width` elements in a tensor.
+local function vectors_in(extents, width)
+  local count = extents[1] // width
+  for i = 2, #extents do count = count * extents[i] end
+  return count
+end
+
 -- Returns the number of blocks. Unless `across` is set (some inputs are
 -- turned), also returns the number of whole vectors.
 local function sizes(p)
@@ -478,8 +485,7 @@ local function sizes(p)
     end
     return blocks
   end
-  p.count = p.extents[1] // p.width
-  for i = 2, #p.extents do p.count = p.count * p.extents[i] end
+  p.count = vectors_in(p.extents, p.width)
   local rest = p.extents[1] % p.width > 0 and 1 or 0
   return up(p.count + rest, p.block * p.steps), p.count
 end
@@ -507,8 +513,7 @@ local MANY, STAYS = 1 << 16, 40 << 20
 -- Returns the number of threads of a block.
 local function block_of(p)
   if p.across then return 256 end
-  local count = p.extents[1] // p.width
-  for i = 2, #p.extents do count = count * p.extents[i] end
+  local count = vectors_in(p.extents, p.width)
   return p.steps == 1 and count >= MANY and bytes_of(p, count) <= STAYS and 256
     or 128
 end
@@ -517,9 +522,8 @@ end
 -- args[from] on.
 local function with_extents(p, args, from)
   local e = table.move(args, from, from + #p.extents - 1, 1, {})
-  local count = e[1] // p.width
-  for i = 2, #e do count = count * e[i] end
-  return setmetatable({extents = e, count = count}, {__index = p})
+  return setmetatable({extents = e, count = vectors_in(e, p.width)},
+                      {__index = p})
 end
 
 --- Returns a kernel with the inputs, the results and the scalars as arguments,

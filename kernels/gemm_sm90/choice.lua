@@ -236,7 +236,7 @@ function choice.candidates(m, n, k, o)
     local full = options.complete(c, true)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
-    if stages >= 3 and options.sums_of(full) <= SUMS
+    if stages >= 3 and full.sums <= SUMS
       -- epi[2] is the number of columns of D that are stored at once.
       and (full.epi[2] >= 16 or full.d_major == "m")
       and (full.acc ~= cute.i32 or has_integer_mma(full.tile[2])

@@ -21,18 +21,23 @@ function mainloop.op(o, n)
   return make(a, b, o.acc, {64, n, 32}, "SMEM")
 end
 
+-- Starts the products of the stage at state `from`: acc = A B^T if k is 0,
+-- otherwise acc += A B^T.
+local function start(mma, pipe, from, k, acc, rows, tCrB)
+  pipe:consumer_wait(from)
+  warpgroup.fence()
+  mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
+  cute.gemm(mma, acc, rows(_, _, _, from.index), tCrB(_, _, _, from.index), acc)
+  mma:set(warpgroup.Field.ACCUMULATE, true)
+  warpgroup.commit_group()
+end
+
 --- Multiplies one tile: acc = A B^T. Releases each stage once the products of
 -- the next stage are in flight. Calls issued() when all products are in flight.
 function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   local before = read:clone()
   for k in cute.range(k_tiles) do
-    pipe:consumer_wait(read)
-    warpgroup.fence()
-    mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
-    cute.gemm(mma, acc, tCrA(_, _, _, read.index), tCrB(_, _, _, read.index),
-              acc)
-    mma:set(warpgroup.Field.ACCUMULATE, true)
-    warpgroup.commit_group()
+    start(mma, pipe, read, k, acc, tCrA, tCrB)
     warpgroup.wait_group(1)
     cute.when(core.gt(k, 0), function() pipe:consumer_release(before) end)
     before.index = read.index
@@ -41,18 +46,6 @@ function mainloop.multiply(mma, pipe, read, acc, tCrA, tCrB, k_tiles, issued)
   issued()
   warpgroup.wait_group(0)
   pipe:consumer_release(before)
-end
-
--- Starts the products of the stage at state `from`: acc = A B^T. Advances the
--- state.
-local function start(mma, pipe, from, acc, rows, tCrB)
-  pipe:consumer_wait(from)
-  warpgroup.fence()
-  mma:set(warpgroup.Field.ACCUMULATE, false)
-  cute.gemm(mma, acc, rows(_, _, _, from.index), tCrB(_, _, _, from.index), acc)
-  mma:set(warpgroup.Field.ACCUMULATE, true)
-  warpgroup.commit_group()
-  from:advance()
 end
 
 -- Adds accumulators to `sums`, multiplied by their scale factors if there are
@@ -81,7 +74,10 @@ function mainloop.multiply_overlapped(o, mma, pipe, read, acc, rows, tCrB,
   local function fresh() return cute.make_fragment_like(acc) end
   local sums, ahead, chain = fresh(), read:clone(), chain_of(o)
   sums:fill(0)
-  local function issue(set) start(mma, pipe, ahead, set, rows, tCrB) end
+  local function issue(set)
+    start(mma, pipe, ahead, 0, set, rows, tCrB)
+    ahead:advance()
+  end
   -- Adds the products of a stage. `later` is the number of later stages whose
   -- products have begun.
   local function finish(set, later)
@@ -127,13 +123,7 @@ function mainloop.multiply_promoted(o, mma, pipe, read, acc, tCrA, tCrB,
     for i, rows in ipairs(tCrA) do
       local from = read:clone()
       each(count, function(k)
-        pipe:consumer_wait(from)
-        warpgroup.fence()
-        mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
-        cute.gemm(mma, acc, rows(_, _, _, from.index),
-                  tCrB(_, _, _, from.index), acc)
-        mma:set(warpgroup.Field.ACCUMULATE, true)
-        warpgroup.commit_group()
+        start(mma, pipe, from, k, acc, rows, tCrB)
         from:advance()
       end)
       if factors then factors.take(i - 1) end

@@ -16,11 +16,6 @@ local DEFAULTS = {
   scheduler = "static", persistent = true, min_blocks = 1, epi_loop = false,
 }
 
--- Returns the number of rows that a warpgroup computes.
-local function rows_of(o)
-  return o.pingpong and o.tile[1] or o.tile[1] // o.consumers
-end
-
 -- The widest tile, and the largest number of consumers, for which a thread has
 -- registers for its sums and two sets of accumulators.
 local MOST_OVERLAPPED, MOST_CONSUMERS = 128, 2
@@ -28,16 +23,16 @@ local MOST_OVERLAPPED, MOST_CONSUMERS = 128, 2
 -- Reports whether the products of a stage run while those of the preceding
 -- stage are added to the sums.
 local function overlapped(o)
-  return o.promote == 1 and rows_of(o) == 64 and o.tile[2] <= MOST_OVERLAPPED
+  return o.promote == 1 and o.rows == 64 and o.tile[2] <= MOST_OVERLAPPED
     and o.consumers <= MOST_CONSUMERS and o.stages > 1
 end
 
---- Returns the number of accumulators of a thread. With the option `promote`, a
+-- Returns the number of accumulators of a thread. With the option `promote`, a
 -- thread has the sums of its tile and, in addition, accumulators for 64 rows,
 -- or two sets of them.
-function options.sums_of(o)
-  local more = overlapped(o) and 128 or o.promote and 64 or 0
-  return (rows_of(o) + more) * o.tile[2] // WARPGROUP
+local function sums_of(o)
+  local more = o.overlapped and 128 or o.promote and 64 or 0
+  return (o.rows + more) * o.tile[2] // WARPGROUP
 end
 
 -- Returns the register counts of threads, {producer, consumer}. Returns nil if
@@ -45,9 +40,8 @@ end
 -- many accumulators, a warpgroup of producers releases registers to the
 -- consumers. Producers that keep only 24 registers spill a few.
 local function registers(o)
-  local sums = options.sums_of(o)
-  if sums <= 128 then return nil end
-  if sums <= 200 or o.promote then return {producer = 40, consumer = 232} end
+  if o.sums <= 128 then return nil end
+  if o.sums <= 200 or o.promote then return {producer = 40, consumer = 232} end
   return {producer = 24, consumer = 240}
 end
 
@@ -93,12 +87,13 @@ function options.complete(given, sure)
   if o.blocks then
     o.promote, o.factor_bytes = o.promote or 1, block_scales.bytes(o)
   end
-  o.overlapped, o.sums = overlapped(o), options.sums_of(o)
+  o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
+  o.overlapped = overlapped(o)
+  o.sums = sums_of(o)
   o.registers = registers(o)
   o.clustered = o.cluster[1] * o.cluster[2] > 1
   o.producer_threads = o.registers and WARPGROUP or o.blocks and 64 or 32
   o.block = o.consumers * WARPGROUP + o.producer_threads
-  o.rows = rows_of(o)
   o.stream, o.dynamic = o.split == "stream", o.scheduler == "dynamic"
   o.shares = o.stream or o.dynamic or o.groups ~= nil
   if o.stream then o.split = 1 end

@@ -21,13 +21,13 @@ function mainloop.op(o, n)
   return make(a, b, o.acc, {64, n, 32}, "SMEM")
 end
 
--- Starts the products of the stage at state `from`: acc = A B^T if k is 0,
+-- Starts the products of the stage at state `read`: acc = A B^T if k is 0,
 -- otherwise acc += A B^T.
-local function start(mma, pipe, from, k, acc, rows, tCrB)
-  pipe:consumer_wait(from)
+local function start(mma, pipe, read, k, acc, rows, tCrB)
+  pipe:consumer_wait(read)
   warpgroup.fence()
   mma:set(warpgroup.Field.ACCUMULATE, core.gt(k, 0))
-  cute.gemm(mma, acc, rows(_, _, _, from.index), tCrB(_, _, _, from.index), acc)
+  cute.gemm(mma, acc, rows(_, _, _, read.index), tCrB(_, _, _, read.index), acc)
   mma:set(warpgroup.Field.ACCUMULATE, true)
   warpgroup.commit_group()
 end

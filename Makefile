@@ -175,9 +175,9 @@ demo: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	$(BUILD)/cutelua scripts/gemm3stage.lua
 
-# Tests what differs between machines: compiler, libc, CPU, driver, NVRTC. Runs
-# all specs, without tests of the tag #long; specs of the program run inside the
-# program.
+# Tests what differs between machines: compiler, libc, CPU, driver, NVRTC. Leaves
+# out the rooms of tools in Lua alone and tests of the tag #long; specs of the
+# program run inside the program.
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) test program

@@ -40,59 +40,62 @@ local function c_bytes(bytes)
   return table.concat(lines, "\n")
 end
 
-local function packed(path)
-  local p <close> = assert(io.popen("gzip -9nc '" .. path .. "'", "r"))
-  local bytes = p:read "a"
-  assert(p:close(), "gzip fails")
-  return bytes
-end
-
--- Returns the size of a file's bytecode (including debug information), and the
--- compressed bytecode. Returns 0 and "" for files that are embedded only as
--- text.
-local function code(path, chunk)
-  if not path:find "^lua/cute/" and not path:find "^kernels/" then
-    return 0, ""
-  end
+local function read(path)
   local f <close> = assert(io.open(path, "rb"))
-  local bytes = string.dump(assert(load(f:read "a", chunk, "t")))
-  local name = arg[1] .. ".code"
-  local out <close> = assert(io.open(name, "wb"))
-  assert(out:write(bytes))
-  out:close()
-  local p = packed(name)
-  os.remove(name)
-  return #bytes, p
+  return f:read "a"
 end
 
-local function write(text)
-  local f <close> = assert(io.open(arg[1], "wb"))
+local function write(path, text)
+  local f <close> = assert(io.open(path, "wb"))
   assert(f:write(text))
+end
+
+-- Compresses texts in a folder that it makes and removes. A process for each
+-- text would double the time.
+local function packed(texts, dir)
+  assert(os.execute(("rm -rf '%s' && mkdir '%s'"):format(dir, dir)))
+  for i, text in ipairs(texts) do write(("%s/%d"):format(dir, i), text) end
+  assert(os.execute(("gzip -9nr '%s'"):format(dir)), "gzip fails")
+  local out = {}
+  for i = 1, #texts do out[i] = read(("%s/%d.gz"):format(dir, i)) end
+  assert(os.execute(("rm -r '%s'"):format(dir)))
+  return out
+end
+
+-- Returns a file's bytecode, including debug information. Returns "" for files
+-- that are embedded only as text.
+local function code(path, text, chunk)
+  if not path:find "^lua/cute/" and not path:find "^kernels/" then return "" end
+  return string.dump(assert(load(text, chunk, "t")))
 end
 
 if arg[2]:find "%.cu$" then
   local out = {}
   for i = 2, #arg do
-    local f <close> = assert(io.open(arg[i], "rb"))
-    for id, text in (f:read "a" .. "\n"):gmatch "//: ([%w_]+)\n(.-\n)\n" do
+    for id, text in (read(arg[i]) .. "\n"):gmatch "//: ([%w_]+)\n(.-\n)\n" do
       local name = assert(text:match "__forceinline__ [^\n(]-([%w_]+)%("
         or text:match "#define ([%w_]+)%(", id)
       out[#out + 1] = ("HELPER(%s, \"%s\",\n%s)\n")
         :format(id:upper(), name, c_string(text))
     end
   end
-  write(table.concat(out))
+  write(arg[1], table.concat(out))
   return
 end
 
-local files, with_code = {}, arg[2] == "--code"
+local files, texts, with_code = {}, {}, arg[2] == "--code"
 for i = with_code and 3 or 2, #arg do
   local name, chunk = module_name(arg[i])
-  local f <close> = assert(io.open(arg[i], "rb"))
-  local file = {name = name, chunk = chunk, size = f:seek "end",
-    packed = packed(arg[i]), code_size = 0, code = ""}
-  if with_code then file.code_size, file.code = code(arg[i], chunk) end
-  files[#files + 1] = file
+  local text = read(arg[i])
+  local bytes = with_code and code(arg[i], text, chunk) or ""
+  files[#files + 1] = {name = name, chunk = chunk, size = #text,
+                       code_size = #bytes}
+  texts[#texts + 1], texts[#texts + 2] = text, bytes
+end
+for i, p in ipairs(packed(texts, arg[1] .. ".packed")) do
+  local f = files[(i + 1) // 2]
+  if i % 2 == 1 then f.packed = p
+  else f.code = f.code_size > 0 and p or "" end
 end
 table.sort(files, function(a, b) return a.name < b.name end)
 
@@ -115,5 +118,5 @@ end
 out[#out + 1] = "};\nconst size_t embedded_count =\n" ..
   "  sizeof embedded_files / sizeof *embedded_files;\n"
 
-write(table.concat(out, "\n"))
+write(arg[1], table.concat(out, "\n"))
 -- SPDX-License-Identifier: MIT

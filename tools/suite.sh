@@ -1,8 +1,9 @@
 #!/bin/sh
 # suite.sh BUILD PART...: runs parts of the test suite, ends with one line
 # "N passed, N failed", and fails if anything failed.
-#   quick    the spec files of at most 0.5 s, without tests of the tag #long
-#   test     every spec without tests of the tag #long
+#   quick    the spec files of `test` that take at most 0.5 s
+#   test     the specs whose results may differ between machines: all but those
+#            of tools in Lua alone, without tests of the tag #long
 #   specs    every spec, through stock lua5.4 and BUILD/cute/core.so
 #   program  specs of modules of the program, through BUILD/cutelua itself
 #   gpu      every spec with the GPU-only ones, through BUILD/cutelua
@@ -33,6 +34,10 @@ specs=${SPECS:-$(ls spec/*/*_spec.lua | grep -v ^spec/web/)}
 program_specs="cute/npy lang/report program/cli"
 # Rooms whose subject is C, and the kernel language, half of which is C.
 asan_rooms="arch atoms base bind emit gpu ir lang layout library sim tensor"
+# Rooms of tools that are Lua alone. One run of each tool represents them in
+# `make test` (spec/program/smoke_spec.lua).
+tool_rooms="bundle check ci debug draw findings lsp mcp page profile tune"
+tool_rooms="$tool_rooms workshop"
 make=${MAKE:-make}
 long=
 [ -n "$SPECS" ] || long=,long
@@ -90,6 +95,7 @@ slowest() {
 }
 
 # busted BUILD INTERPRETER TAGS SPEC...: runs each spec file in its own process.
+# One process more than there are processors runs, because some specs wait.
 busted() {
   dir=$1 lua=$2 tags=$3
   shift 3
@@ -101,7 +107,7 @@ busted() {
   printf '%s\n' "$@" >"$work/names"
   : >"$work/seconds"
   slowest "$dir" "$tags" |
-    xargs -P "$jobs" -I '{}' sh tools/spec.sh "$lua" "$tags" '{}' |
+    xargs -P "$((jobs + 1))" -I '{}' sh tools/spec.sh "$lua" "$tags" '{}' |
     progress $#
   cat "$work/seconds" >>"$dir/seconds.txt"
   awk '{ t[$2] = $1 } END { for (f in t) print t[f], f }' \
@@ -116,14 +122,20 @@ clean_build() {
   $make -s -j "$jobs" BUILD="$dir" "$@"
 }
 
+# Prints the spec files of `make test`.
+test_specs() {
+  pattern=$(echo $tool_rooms | tr ' ' '|')
+  [ -z "$SPECS" ] || pattern=none
+  printf '%s\n' $specs | grep -Ev "^spec/($pattern)/"
+}
 run_quick() {
-  list=$specs
+  list=$(test_specs)
   [ -n "$SPECS" ] ||
-    list=$(printf '%s\n' $specs | awk 'NR == FNR { t[$2] = $1; next }
+    list=$(printf '%s\n' $list | awk 'NR == FNR { t[$2] = $1; next }
       t[$1] <= 0.5' spec/seconds.txt -)
   busted "$build" lua5.4 gpu$long $list
 }
-run_test() { busted "$build" lua5.4 gpu$long $specs; }
+run_test() { busted "$build" lua5.4 gpu$long $(test_specs); }
 run_specs() { busted "$build" lua5.4 gpu $specs; }
 run_gpu() { busted "$build" "$build/cutelua" none $specs; }
 run_web() {

@@ -110,7 +110,7 @@ local function annotated(text)
   return told {["lua/m.lua"] = text}
 end
 
-describe("tools/annotations.lua", function()
+describe("tools/annotations.lua #long", function()
   if not os.execute "command -v luacheck >/dev/null" then
     pending "needs luacheck, whose parser it uses"
     return

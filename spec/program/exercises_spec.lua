@@ -38,7 +38,7 @@ local function answers(check, list)
   end
 end
 
-describe("remove the bank conflicts", function()
+describe("remove the bank conflicts #long", function()
   local solution, start, check = exercise("swizzles", "conflicts")
   local kernel = start:match "(k = cute.kernel.*)$"
   answers(check, {
@@ -72,7 +72,7 @@ layout = found[1].layout
   })
 end)
 
-describe("find the missing barrier", function()
+describe("find the missing barrier #long", function()
   local solution, start, check = exercise("bugs", "barrier")
   local sync = "    cute.arch.sync_threads()\n"
   local first, last = "    s[tid] = x[{i, tid}]\n", "% 128]\n"
@@ -105,7 +105,7 @@ end)]], "do not go through shared memory"},
   })
 end)
 
-describe("make the pipeline three stages deep", function()
+describe("make the pipeline three stages deep #long", function()
   local solution, start, check = exercise("pipelines", "three")
   local wait = "    cute.arch.cp_async_wait_group(1)\n"
   local four = solution:gsub("%% 3", "%% 4"):gsub("stages = 3", "stages = 4")

@@ -229,7 +229,7 @@ describe("cutelua learn", function()
     assert.same({#learn.names, exercises, drawn, true, true}, found[1].value)
   end)
 
-  it("reports what is wrong with its arguments", function()
+  it("reports what is wrong with its arguments #long", function()
     for words, want in pairs {["layuots"] = "did you mean layouts",
         ["99"] = "no lesson '99'; there are layouts",
         ["--check x"] = "of which lesson", ["1 2"] = "unexpected argument",
@@ -246,7 +246,7 @@ describe("cutelua learn", function()
     end
   end)
 
-  it("shows an answer that ends the program, or has escapes, as wrong",
+  it("shows an answer that ends the program, or has escapes, as wrong #long",
      function()
     local at = support.folder()
     for text, want in pairs {["os.exit(0)"] = "os.exit ends the program",

@@ -245,7 +245,7 @@ describe("a script", function()
   end)
 end)
 
-describe("a script that runs", function()
+describe("a script that runs #long", function()
   it("gets a note about a launch that is prepared and never used", function()
     local run = "{grid = 1, block = 1, device = 'sim'}"
     local kernel = "local k = cute.kernel('k', function(x) x[0] = 1 end)\n"
@@ -333,7 +333,7 @@ describe("a script that runs", function()
   end)
 end)
 
-describe("a script that runs", function()
+describe("a script that runs #long", function()
   it("gets a note about a name that is nil and stored in a field", function()
     local note = "cutelua: note: SCRIPT:%d: '%s' is nil: no local or global "
       .. "has that name%s\n"

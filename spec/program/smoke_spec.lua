@@ -2,6 +2,13 @@
 -- this covers C code that no other spec runs in the sanitized program.
 local support = require "spec.support"
 
+-- Requests that start a session with `cutelua mcp` and `cutelua lsp`.
+local MCP = '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": '
+  .. '{"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": '
+  .. '{"name": "spec", "version": "1"}}}\n'
+local LSP = '{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": '
+  .. '{"processId": null, "rootUri": null, "capabilities": {}}}'
+
 -- Cases: the tool, its arguments, standard input, a text that its output
 -- contains, and its exit code (0 unless given).
 local CASES = {
@@ -35,6 +42,18 @@ local CASES = {
     print(k(cute.zeros({32}, cute.f32)):estimate {grid = 1, block = 32,
       registers = 32, card = "h100"})]]}, "", "us"},
   {"check", {"check", "scripts/copy_async.lua"}, "", "kernel copy_async: ok"},
+  {"check as JSON", {"check", "--format", "json", "scripts/copy_async.lua"}, "",
+   '"verdict":"ok"'},
+  {"ci", {"ci", "scripts/copy_async.lua"}, "", "1 script: 1 ok"},
+  {"diff", {"diff", "scripts/copy_basic.lua", "scripts/copy_basic.lua"}, "",
+   "the same CUDA C"},
+  {"mcp", {"mcp"}, MCP, '"serverInfo"'},
+  {"lsp", {"lsp"}, ("Content-Length: %d\r\n\r\n%s"):format(#LSP, LSP),
+   '"capabilities"'},
+  {"workshop", {"-e", [[
+    local workshop = require "cutelua.workshop"
+    print(workshop.answer '{"ask": "run", "text": "return 6 * 7"}')]]}, "",
+   '"ok":true'},
   {"profile", {"profile", "scripts/transpose.lua", "--m", "64", "--n", "64"},
    "", "sectors/request"},
   {"estimate", {"estimate", "--card", "h100", "--registers", "32",

@@ -180,7 +180,7 @@ describe("a cheat", function()
     local name = row[1]
     if not seen[name] then
       seen.n = seen.n + 1
-      seen[name] = support.long(seen.n, 3)
+      seen[name] = support.long(seen.n)
     else
       seen[name] = " #long"
     end

@@ -16,6 +16,8 @@
 #            luacheck, tools/annotations.lua
 #   check    the rules, circles of files, -Werror under gcc and clang, the rock
 #   web      the workshop: WebAssembly under node, its page in a Chromium
+#   build_web  builds the workshop; `specs` then runs its specs among the others,
+#            because they wait for node and Chromium half of the time
 #   memerr   a script, with allocation 1, 2, 3, ... failing
 # SPECS="spec/layout/swizzle_spec.lua ..." narrows all of them, and runs every
 # test of these files.
@@ -39,6 +41,7 @@ asan_rooms="arch atoms base bind emit gpu ir lang layout library sim tensor"
 tool_rooms="bundle check ci debug draw findings lsp mcp page profile tune"
 tool_rooms="$tool_rooms workshop"
 make=${MAKE:-make}
+web_specs=
 long=
 [ -n "$SPECS" ] || long=,long
 
@@ -136,11 +139,15 @@ run_quick() {
   busted "$build" lua5.4 gpu$long $list
 }
 run_test() { busted "$build" lua5.4 gpu$long $(test_specs); }
-run_specs() { busted "$build" lua5.4 gpu $specs; }
+run_specs() { busted "$build" lua5.4 gpu $specs $web_specs; }
 run_gpu() { busted "$build" "$build/cutelua" none $specs; }
-run_web() {
+run_build_web() {
   count "make web" $make BUILD="$build" web
-  busted "$build" lua5.4 gpu ${SPECS:-spec/web/*_spec.lua}
+  web_specs=$(ls spec/web/*_spec.lua)
+}
+run_web() {
+  run_build_web
+  busted "$build" lua5.4 gpu ${SPECS:-$web_specs}
 }
 
 # Omits racecheck, which crashes on cp.async; the simulator finds races.

@@ -9,11 +9,11 @@
 --     local scores = team:times(sK)
 --     scores(stage, s, take_Q)                -- s += Q K^T
 --
--- The left operand of a product is passed as a function of k, which returns the
--- fragment (MMA,M) of the k-th 16 elements of K. The rows of a product are
--- distributed over the warps so that the four lanes of a quad hold a row. In
--- the softmax, the "power" of a score is its exponential, which is computed as
--- a power of 2.
+-- The left operand of a product is passed as a function of k. It returns the
+-- fragment (MMA,M) of elements 16 k to 16 k + 15 of each row. The rows of a
+-- product are distributed over the warps so that the four lanes of a quad hold a
+-- row. In the softmax, the "power" of a score is its exponential, which is
+-- computed as a power of 2.
 local core = require "cute.core"
 local cute = require "cute"
 local sign = require "cute.lang.signature"

@@ -31,7 +31,7 @@ Tup tensorlib_coord(Ctx *cx, lua_State *L, int first);
 // Pushes a tensor on the device buffer dev, which is at stack index `owner`.
 void tensorlib_push_of(lua_State *L, const Tensor *t, struct DevBuf *dev,
                        int owner);
-// Pushes tensor t, on the buffer of the tensor at src.
+// Pushes tensor t, which shares the buffer of the tensor at stack index src.
 void tensorlib_push_view(lua_State *L, const Tensor *t, int src);
 
 // hostlib.c: hostlib_get pushes the element at offset off of the host tensor at

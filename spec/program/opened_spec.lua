@@ -19,8 +19,8 @@ local C = {"dlopen", "popen", "system", "fopen", "freopen", "open", "openat",
 
 local function escaped(s) return (s:gsub("%p", "%%%0")) end
 
--- Reports whether a call whose arguments begin at `at` has a literal
--- name.
+-- Reports whether the first argument of a call is a string literal, without
+-- anything concatenated. The arguments begin at `at`.
 local function is_written(text, at)
   local after = text:match('^%s*%(?%s*"[^"]*"()', at)
     or text:match("^%s*%(?%s*'[^']*'()", at)

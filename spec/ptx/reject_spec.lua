@@ -80,7 +80,7 @@ local NAMES = {
   {"call f;", "a call of f: the module has no such function with a body"},
   {"call k;", "a call of k: the module has no such function with a body"},
   {"call;", "'call': a function's name is missing"},
-  {"mov.u64 d1, k;", "the address of k, which is no function with a body"},
+  {"mov.u64 d1, k;", "takes the address of k, but only a .func with a body"},
   {"brx.idx r0, L;", "no .branchtargets 'L' is declared"},
   {"tex.1d.v4.f32.f32 {r0, r0, r0, r0}, [r0, {r1}];", "not modelled"},
   {"add.u64 r0, r1, r1;", "operand r1 must have the "

@@ -572,9 +572,9 @@ local function call_of(c, s)
   return s.call
 end
 
--- Adds a statement before or after a statement that is only a call. The new
--- statement is another call of that function in the script, or the call itself
--- with a similar operand.
+-- Adds statements before and after each statement that is only a call. A new
+-- statement copies another of the script's calls of the same function, or it
+-- repeats the call with a similar operand.
 local function add_companions(c, near, add)
   local by = {}
   for _, s in ipairs(c.statements) do

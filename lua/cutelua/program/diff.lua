@@ -1,5 +1,6 @@
---- Compares two versions of a kernel: cute.diff(k1, k2). The arguments are
--- kernels that were launched or compiled, calls, prepared launches or programs.
+--- Compares two versions of a kernel: cute.diff(k1, k2). Each argument
+-- is a kernel that was launched or compiled before, a call of a kernel, a
+-- prepared launch or a program.
 --
 --     print(cute.diff(old, new))       -- a summary
 --     print(cute.diff(old, new).cuda)  -- all lines; also .ptx and .sass

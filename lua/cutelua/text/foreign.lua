@@ -262,8 +262,8 @@ function foreign.lesson_option(option)
     .. "lesson's name; other scripts %s"):format(option, advice)
 end
 
---- Returns the note on an option for PTX and CUDA C files that follows the name
--- of a script; nil for other options.
+--- Returns the note for a user who gives a script an option that only PTX and
+-- CUDA C files have; nil for other options.
 ---@param option string
 ---@param help string the command's --help
 ---@return string?

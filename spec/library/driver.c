@@ -111,13 +111,15 @@ static void drop(void *ud, int stream, const char *text, size_t n) {
   (void)ud, (void)stream, (void)text, (void)n;
 }
 
-// Runs each script in an untrusted state. Prints for each the status, the kind
-// of error, the seconds, and the peak of the state's memory in MiB.
-static int run_scripts(char **files) {
-  for (; *files; files++) {
+// Runs each script in an untrusted state. The first argument is the time limit
+// in milliseconds, the others are files. Prints for each script the status, the
+// kind of error, the seconds, and the peak of the state's memory in MiB.
+static int run_scripts(char **args) {
+  unsigned long limit = strtoul(*args, NULL, 10);
+  for (char **files = args + 1; *files; files++) {
     cutelua_options o = {.size = sizeof o, .flags = CUTELUA_UNTRUSTED,
                          .memory = 128 << 20, .instructions = 20000000,
-                         .milliseconds = 800, .print = drop};
+                         .milliseconds = limit, .print = drop};
     cutelua_state *s;
     cutelua_ref script;
     uint64_t used = 0, peak = 0;
@@ -135,17 +137,17 @@ static int run_scripts(char **files) {
 }
 
 // Runs scripts as a thread, which gets the smallest stack that is documented.
-static void *scripts_thread(void *files) {
-  return (void *)(intptr_t)run_scripts(files);
+static void *scripts_thread(void *args) {
+  return (void *)(intptr_t)run_scripts(args);
 }
 
-static int run_on_small_stack(char **files) {
+static int run_on_small_stack(char **args) {
   pthread_attr_t a;
   pthread_t t;
   void *result = NULL;
   pthread_attr_init(&a);
   pthread_attr_setstacksize(&a, SANITIZED ? 8 << 20 : 256 << 10);
-  if (pthread_create(&t, &a, scripts_thread, files) != 0) return 1;
+  if (pthread_create(&t, &a, scripts_thread, args) != 0) return 1;
   pthread_join(t, &result);
   pthread_attr_destroy(&a);
   return (int)(intptr_t)result;

@@ -62,6 +62,18 @@ bool footprint_layout(Ctx *cx, SimFootprint *t, const Launch *l,
   return true;
 }
 
+bool footprint_repeats(Ctx *cx, const Launch *l, const Mem *m) {
+  Layout y;
+  if (!footprint_parse(cx, l, m, &y)) return false;
+  y = layout_flatten(cx, y);
+  size_t n = tup_leaves(y.shape);
+  Dim *shape = NEW(cx, Dim, n);
+  tup_collect(y.shape, shape);
+  for (size_t k = 0; k < n; k++)
+    if (dim_value(shape[k]) > 1 && dim_value(y.stride[k]) == 0) return true;
+  return false;
+}
+
 // Returns the mode of t with the largest stride below `below`, or -1 if there
 // is none.
 static int next_mode(const SimFootprint *t, int64_t below) {

@@ -24,6 +24,9 @@ bool footprint_parse(Ctx *cx, const Launch *l, const Mem *m, Layout *to);
 // Return false if the footprint is unknown at the launch.
 bool footprint_layout(Ctx *cx, SimFootprint *t, const Launch *l, const Mem *m);
 bool footprint_map(SimFootprint *t, const TensorMap *m, int bits);
+// Reports whether the layout of object m repeats elements: a mode of several
+// coordinates has stride 0. Returns false if the layout is unknown.
+bool footprint_repeats(Ctx *cx, const Launch *l, const Mem *m);
 // Returns the footprint of object m if its layout skips elements of memory.
 // Returns NULL if the layout skips no elements or the footprint is unknown.
 const SimFootprint *footprint_gaps(Ctx *cx, const Launch *l, const Mem *m);

@@ -8,11 +8,13 @@
 // blocks on purpose, or have fewer loads. Clusters with different z indices are
 // not twins: z usually counts the products of a batch, which may all share one
 // operand matrix. A cluster that skips loads of other clusters has no twin: if
-// no index selects a row to add, its sums are 0 on purpose.
+// no index selects a row to add, its sums are 0 on purpose. Tensors whose layout
+// repeats elements (a stride is 0) make twins on purpose.
 //
 // The loads of a cluster are recorded as a sum of hashes, which does not depend
 // on their order.
 #include "decode/areas.h"
+#include "decode/footprint.h"
 #include "lint/block_sums.h"
 #include "sim/cluster.h"
 #include "watch/mix.h"
@@ -29,9 +31,20 @@ typedef struct SameReads {
   uint64_t *sum, *sites;
 } SameReads;
 
+static bool has_repeats(Ctx *cx, const SimProg *p) {
+  for (size_t k = 0; k < p->fn->mem.n; k++) {
+    const Mem *m = &p->fn->mem.p[k];
+    if (m->space == SP_GMEM && m->arg != NO_ARG &&
+        footprint_repeats(cx, p->launch, m))
+      return true;
+  }
+  return false;
+}
+
 void same_reads_start(Ctx *cx, SimProg *p) {
   enum { MOST = 1 << 20 };  // maximum size of a grid that is searched
   Ref r = p->nunit > 1 && p->nunit <= MOST ? block_sums(cx, p->fn) : 0;
+  if (r && has_repeats(cx, p)) return;
   if (!r) return;
   SameReads *s = arena_zero(cx, &cx->scratch, sizeof *s);
   s->src = ir_get(p->fn, r)->src;

@@ -122,6 +122,20 @@ describe("a note tells of blocks that load the same elements", function()
     end, cute.ones({8}, cute.i32), ones(8, 64), zeros(4, 64)))
   end)
 
+  it("but not of a tensor whose layout repeats elements", function()
+    local function add_rows(x, y)
+      local b, t = arch.block_idx(), arch.thread_idx()
+      local sum = cute.var(0.0, cute.f32)
+      for k in cute.range(4) do sum.value = sum.value + x[{b, k * 32 + t}] end
+      y[{b, t}] = sum.value
+    end
+    local row = cute.make_tensor(cute.ones({128}, cute.f32).iterator,
+                                 cute.make_layout({4, 128}, {0, 1}))
+    assert.same({}, said(4, 32, add_rows, row, zeros(4, 32)))
+    assert.same({}, said(4, 32, add_rows, row:mark_layout_dynamic(),
+                         zeros(4, 32)))
+  end)
+
   it("but not of a tensor that each block stores again", function()
     assert.same({}, said(4, 32, function(x, y)
       local b, t = arch.block_idx(), arch.thread_idx()

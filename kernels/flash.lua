@@ -11,8 +11,8 @@
 --
 -- The left operand of a product is passed as a function of k. It returns the
 -- fragment (MMA,M) of elements 16 k to 16 k + 15 of each row. The rows of a
--- product are distributed over the warps so that the four lanes of a quad hold a
--- row. In the softmax, the "power" of a score is its exponential, which is
+-- product are distributed over the warps so that the four lanes of a quad hold
+-- a row. In the softmax, the "power" of a score is its exponential, which is
 -- computed as a power of 2.
 local core = require "cute.core"
 local cute = require "cute"

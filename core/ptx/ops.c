@@ -210,8 +210,9 @@ _Noreturn static void unknown_name(PtxOp *o, const PtxArg *a) {
   const PtxBuild *b = o->b;
   for (size_t k = 0; k < b->m->funcs.n; k++) {
     if (strcmp(b->m->funcs.p[k].name, a->name)) continue;
-    ptx_fail(b, "'%s' takes the address of %s, but only a .func with a body has one",
-             o->i->op, a->name);
+    ptx_fail(b,
+             "'%s' takes the address of %s, but only a .func with a body has "
+             "one", o->i->op, a->name);
   }
   ptx_fail(b, "'%s': %s is not declared here", o->i->op, a->name);
 }

@@ -8,8 +8,8 @@
 // blocks on purpose, or have fewer loads. Clusters with different z indices are
 // not twins: z usually counts the products of a batch, which may all share one
 // operand matrix. A cluster that skips loads of other clusters has no twin: if
-// no index selects a row to add, its sums are 0 on purpose. Tensors whose layout
-// repeats elements (a stride is 0) make twins on purpose.
+// no index selects a row to add, its sums are 0 on purpose. Tensors whose
+// layout repeats elements (a stride is 0) make twins on purpose.
 //
 // The loads of a cluster are recorded as a sum of hashes, which does not depend
 // on their order.

@@ -304,8 +304,8 @@ describe("an untrusted state of libcutelua", function()
     assert.equal(trusted, untrusted)
   end)
 
-  -- `quick` has the scripts that end by themselves, `huge` those that use up the
-  -- memory, and `endless` the others.
+  -- `quick` has the scripts that end by themselves, `huge` those that use up
+  -- the memory, and `endless` the others.
   local quick, huge, endless = {}, {}, {}
   for _, row in ipairs(require "spec.library.hostile") do
     local list = row[2] == "memory" and huge

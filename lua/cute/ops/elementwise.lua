@@ -641,8 +641,8 @@ function ops.converting(src, dst, o) return converting(src, dst, o or NONE) end
 
 --- Returns a list of steps (launches of a plan, see cute.ops.tensor_op) that
 -- set all elements of a result like dst to one number. The launches read the
--- number from a tensor of one element. Each call of the plan needs a new one, so
--- the plan must set `anew` (see tensor_op.run). o has the fields device and
+-- number from a tensor of one element. Each call of the plan needs a new one,
+-- so the plan must set `anew` (see tensor_op.run). o has the fields device and
 -- arch.
 function ops.filling(dst, value, dtype, o)
   if cute.size(dst) == 0 then return {} end

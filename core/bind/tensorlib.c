@@ -39,7 +39,23 @@ static bool plain_offset(Ctx *cx, lua_State *L, const Tensor *t, int first,
   return true;
 }
 
+// Reports whether a layout is that of an iterator: one element.
+static bool is_iterator(const Layout *l) {
+  return tup_is_leaf(l->shape) && dim_is(*l->shape, 1);
+}
+
+// Moves an iterator by coordinate c, and sets the coordinate to 0: like p[c] in
+// C++, t[c] is the element that lies c elements after iterator t.
+static Tensor at_iterator(Ctx *cx, Tensor t, Tup *c) {
+  if (t.space == SP_COORD || !is_iterator(&t.l) || !tup_is_leaf(*c)) return t;
+  Dim zero = dim_int(cx, 0);
+  t = tensor_offset(cx, t, **c);
+  *c = tup_from_terms(cx, &zero, 1);
+  return t;
+}
+
 static void push_element(Ctx *cx, lua_State *L, int idx, Tensor t, Tup c) {
+  t = at_iterator(cx, t, &c);
   if (t.space == SP_COORD) {
     tensor_check_coord(cx, &t, c);
     Tup at = tensor_coord(cx, t, c);
@@ -61,6 +77,7 @@ static void set_element(Ctx *cx, lua_State *L, Tensor t, Tup c, int value) {
     face_error(L, ERR_ARG, "one element is set at a time, not a slice: "
                "t(coord):fill(x) or t(coord):store(v)\n  coordinate %s",
                tup_text(cx, c));
+  t = at_iterator(cx, t, &c);
   if (t.mem) {
     tensor_store(cx, t, c, face_check_value(cx, L, value, t.type));
     return;
@@ -185,13 +202,11 @@ static int l_operators(lua_State *L) {
 }
 
 // Reports whether the value at idx is a tensor in memory whose elements a host
-// program can use in arithmetic. Iterators (tensors of shape 1) and coordinate
-// tensors are not.
+// program can use in arithmetic. Iterators and coordinate tensors are not.
 static bool is_whole(lua_State *L, int idx) {
   const TensorBox *b = tensorlib_box(L, idx);
   if (!b || b->t.mem || b->t.space == SP_COORD) return false;
-  Tup shape = b->t.l.shape;
-  return !(tup_is_leaf(shape) && dim_is(*shape, 1));
+  return !is_iterator(&b->t.l);
 }
 
 // Applies an operator to the whole tensors and numbers at stack indices 1 and

@@ -153,11 +153,22 @@ static bool look(Ctx *cx, const Tensor *t, Tup shape, Tup coord,
   return true;
 }
 
+// Reports whether all coordinates have the same element: all strides are 0.
+static bool has_one_element(const Layout *l) {
+  size_t n = tup_leaves(l->shape);
+  for (size_t k = 0; k < n; k++)
+    if (!dim_is(l->stride[k], 0)) return false;
+  return !l->outer;
+}
+
 void tensor_claim(Ctx *cx, const Tensor *t, Tup coord, bool write) {
   bool plain = t->space == SP_GMEM || t->space == SP_SMEM;
+  bool leaf = tup_is_leaf(coord);
   place_claim(cx, t, coord, write);
-  if (!plain || tup_is_leaf(coord) || tup_rank(coord) < 2) return;
-  if (tup_is_leaf(t->l.shape) || look(cx, t, t->l.shape, coord, NULL)) return;
+  if (!plain || (!leaf && tup_is_leaf(t->l.shape))) return;
+  // The bounds of the memory limit one coordinate, unless strides are 0.
+  if ((leaf || tup_rank(coord) < 2) && !has_one_element(&t->l)) return;
+  if (look(cx, t, t->l.shape, coord, NULL)) return;
   look(cx, t, t->l.shape, coord, &write);
   Fn *fn = ir_fn(cx);
   fn->claim.p[fn->claim.n - 1].more = false;

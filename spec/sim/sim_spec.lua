@@ -62,6 +62,25 @@ describe("bounds", function()
     assert.are.same({8, 0, 0}, {f.thread[1] - 32, f.thread[2], f.thread[3]})
   end)
 
+  it("accesses outside a tensor whose coordinates share one element", function()
+    local function first(t, f)
+      local r = run({grid = 2, block = 32}, f, t)
+      return r.ok or r.reports[1].message
+    end
+    local function by_block(t)
+      local b = arch.block_idx()
+      cute.when(arch.thread_idx():eq(0), function() t[b] = 1 end)
+    end
+    assert.equal("write outside global tensor 't': coordinate (1) of (1)",
+                 first(ramp(1), by_block))
+    assert.equal(true, first(ramp(2), by_block))
+    assert.equal("read outside global tensor 't': coordinate (2) of (2)",
+                 first(ramp(1), function(t)
+      local row = cute.make_tensor(t.iterator, cute.make_layout({2}, {0}))
+      t[0] = row[arch.thread_idx() // 31 * 2]
+    end))
+  end)
+
   it("names the coordinate in two modes and in a swizzled layout", function()
     local A = cute.zeros({8, 16}, cute.f32)
     local r = run({block = 32}, function(a)

@@ -715,6 +715,46 @@ describe("traced tensors", function()
   end)
 end)
 
+describe("the elements after an iterator", function()
+  it("have its distance as their coordinate, like p[i] in C++", function()
+    local t = counting(cute.make_layout {8})
+    local p = t.iterator + 2
+    assert.same({1, 2, 7}, {p[-1], p(0), p[5]})
+    p[3], p[-2] = 50, 10
+    p:set(4, 60)
+    assert.same({50, 10, 60}, {t[5], t[0], t[6]})
+    raises({"element 8 is outside of the buffer of 8 [bad-argument]"},
+           function() return p[6] end)
+    raises("element -1 is outside of the buffer of 8", function()
+      p[-3] = 0
+    end)
+    raises("coordinate (1,2) of the tensor has 2 modes instead of 1",
+           function() return p[{1, 2}] end)
+    assert.equal("1:0", tostring(p(_).layout))
+  end)
+
+  it("have it in kernels, too, in each kind of memory", function()
+    local k = cute.kernel("k", function(x, y)
+      local t = cute.arch.thread_idx()
+      local s = cute.make_smem_tensor(cute.i32, {64})
+      local r = cute.make_rmem_tensor({4}, cute.i32)
+      s.iterator[63 - t] = x.iterator[t]
+      cute.arch.sync_threads()
+      for i in cute.range(4) do r.iterator[i] = s.iterator[t] + i end
+      (y.iterator + 64)[t - 64] = r.iterator(3) * 2
+    end)
+    local x, y = counting(cute.make_layout {64}), cute.zeros({64}, cute.i32)
+    k(x, y):launch {grid = 1, block = 64, device = "sim"}
+    for i = 0, 63 do assert.equal((63 - i + 3) * 2, y[i]) end
+    raises({"[kernel-fault]", "write outside global tensor 'a': element 64 of "
+      .. "64"}, function()
+      cute.kernel("k", function(a)
+        a.iterator[cute.arch.thread_idx() + 1] = 0
+      end)(y):launch {grid = 1, block = 64, device = "sim"}
+    end)
+  end)
+end)
+
 describe("print_tensor", function()
   it("shows rows, and matrices of further modes below each other", function()
     local draw = require "cutelua.draw.print"

@@ -3,8 +3,8 @@
 # argument, and what StableHLO's reference interpreter makes of it.
 #
 # Hypothesis before the run: the three agree, apart from the last bits of
-# transcendental functions. A conversion rounds once. clz of -1 is 0. A NaN of
-# E8M0 stays a NaN, and E2M1, which has no infinity, saturates.
+# transcendental functions. A conversion rounds once, and E2M1, which has no
+# infinity, saturates.
 #
 # Result, jax 0.10.2 (CPU): they disagree. Each of the three is wrong somewhere.
 #  clz           of a constant is -32 for the int32 -1, and -56 for an int8.

@@ -2,9 +2,9 @@
 # Shows how ncnn converts float32 to bfloat16, float16 and int8: a number alone,
 # and the same number at the start of 33.
 #
-# Hypothesis before the run: bfloat16 truncates, float16 rounds to nearest even
-# and has subnormal numbers or flushes them to 0. int8 rounds ties away from 0
-# and saturates. The place of a number in its array does not matter.
+# Hypothesis before the run: bfloat16 truncates. float16 rounds to nearest, and
+# flushes subnormal numbers to 0 in scalar code. A NaN stays NaN. int8 rounds
+# ties away from 0.
 #
 # Result, ncnn 1.0.20261020 (CPU with AVX-512): the elements that are left over
 # after the last whole vector are converted by other rules.

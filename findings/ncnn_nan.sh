@@ -1,9 +1,8 @@
 #!/bin/sh
 # Shows what layers of ncnn make of NaN, 0, infinity and large numbers.
 #
-# Hypothesis before the run: ReLU and max pooling may ignore a NaN, and softmax
-# returns NaN throughout. A sigmoid or an exponential of NaN is NaN. The place
-# of a NaN and the length of the array do not matter. 1 / 0 is infinite.
+# Hypothesis before the run: ReLU and max pooling drop a NaN, and softmax is NaN
+# throughout. The place of the NaN does not matter. exp of infinity is infinite.
 #
 # Result, ncnn 1.0.20261020 (CPU with AVX-512): most layers lose a NaN.
 #  Sigmoid, TanH  0 and -1

@@ -22,7 +22,8 @@
   SL(FIRST, "first")       /* first wait of a producer: use parity 1 */ \
   SL(COUNT, "count")       /* a phase expects too many arrivals */ \
   SL(NOBODY, "nobody")     /* no remaining thread can arrive */ \
-  SL(COMMIT, "commit")     /* no commit follows a tcgen05.mma */
+  SL(COMMIT, "commit")     /* no commit follows a tcgen05.mma */ \
+  SL(SCOPE, "scope")       /* an access or a fence has less than GPU scope */
 typedef enum SimLack {
 #define SL(id, name) LACK_##id,
   SIM_LACKS(SL)

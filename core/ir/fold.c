@@ -393,6 +393,15 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   return 0;
 }
 
+// Computes k + y or k * y of constants in type t. Returns false if a signed
+// result does not fit in t: the checks for overflow need both operations.
+static bool joined(DType t, Op op, int64_t k, int64_t y, int64_t *out) {
+  bool over = op == OP_MUL ? __builtin_mul_overflow(k, y, out)
+                           : __builtin_add_overflow(k, y, out);
+  if (dtype_class(t) != 'I') return true;
+  return !over && dtype_int(t, (uint64_t)*out) == *out;
+}
+
 // Returns a * y for a constant y, simplified if `a` is a product or a sum with
 // a constant.
 static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
@@ -403,7 +412,8 @@ static Ref fold_product(Ctx *cx, Fn *fn, Ref a, int64_t y) {
   if (y == 1) return a;
   bool inner = (i.op == OP_MUL || i.op == OP_ADD) && ir_const(fn, i.a[1], &k);
   if (!inner) return 0;
-  Ref ky = ir_int(cx, fn, t, (int64_t)((uint64_t)k * (uint64_t)y));
+  if (!joined(t, OP_MUL, k, y, &k)) return 0;
+  Ref ky = ir_int(cx, fn, t, k);
   if (i.op == OP_MUL) return ir_op2(cx, fn, OP_MUL, i.a[0], ky);
   Ref x = ir_op2(cx, fn, OP_MUL, i.a[0], ir_int(cx, fn, t, y));
   return ir_op2(cx, fn, OP_ADD, x, ky);
@@ -427,9 +437,9 @@ static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   bool same = op == OP_ADD || op_class(op) == CLASS_SHIFT ||
               (op_class(op) == CLASS_LOGIC && op != OP_AND);
   if (same && y == 0) return a;
-  if (op == OP_ADD && i.op == OP_ADD && ir_const(fn, i.a[1], &k))
-    return ir_op2(cx, fn, OP_ADD, i.a[0],
-                  ir_int(cx, fn, t, (int64_t)((uint64_t)k + (uint64_t)y)));
+  if (op == OP_ADD && i.op == OP_ADD && ir_const(fn, i.a[1], &k) &&
+      joined(t, OP_ADD, k, y, &k))
+    return ir_op2(cx, fn, OP_ADD, i.a[0], ir_int(cx, fn, t, k));
   if (op == OP_XOR && i.op == OP_XOR && ir_const(fn, i.a[1], &k))
     return ir_op2(cx, fn, OP_XOR, i.a[0], ir_int(cx, fn, t, k ^ y));
   return 0;

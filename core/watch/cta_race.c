@@ -91,7 +91,7 @@ static void fault(const SimProg *p, const SimArea *area, size_t g,
   simreport_thread(p, thread_of(b), f->r.thread);
   f->blocks.mine = b->class;
   f->blocks.other = a->class;
-  waits_store(f, p);
+  waits_blocks(f, p);
   f->r.counter = p->counter;
   simcluster_place(p, cta_of(b), f->r.block);
   simcluster_place(p, cta_of(a), f->blocks.cta);

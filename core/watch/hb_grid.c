@@ -388,7 +388,7 @@ static SimFault *tell(Access *x, int l, const Touch *a, int how, const Touch *b,
   cta_of(p, b, f->blocks.cta);
   simreport_thread(p, thread_of(p, a), f->r.thread);
   f->r.other = thread_of(p, b);
-  waits_store(f, p);
+  waits_blocks(f, p);
   f->r.counter = p->counter;
   return f;
 }

@@ -171,8 +171,21 @@ bool waits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g) {
          group >= x->w->copies.committed[l];
 }
 
-void waits_store(SimFault *f, const SimProg *p) {
+// Reports whether an instruction is a fence, or an access with a memory order,
+// whose scope is too narrow to order CTAs. src, src2: the lines of the accesses
+// that race.
+static bool is_narrow(const SimIns *i, uint32_t src, uint32_t src2) {
+  if (i->op == OP_FENCE) return i->imm == FE_CTA || i->imm == FE_CLUSTER;
+  return i->sem && i->scope < SCOPE_GPU && (i->src == src || i->src == src2);
+}
+
+void waits_blocks(SimFault *f, const SimProg *p) {
   bool stores = false, reads = false;
+  for (uint32_t k = 0; k < p->nins; k++)
+    if (is_narrow(&p->ins[k], f->r.src, f->r.src2)) {
+      f->r.lack = LACK_SCOPE;
+      return;
+    }
   for (uint32_t k = 0; k < p->nins; k++) {
     const SimIns *i = &p->ins[k];
     stores |= (i->op == OP_BULKSTORE || i->op == OP_TMASTORE) &&

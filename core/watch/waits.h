@@ -21,9 +21,9 @@ bool waits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g);
 // write to granule g. A cp.async of warp u or a bulk copy makes this write.
 void waits_flight(SimFault *f, const Access *x, int l, const SimWarp *u,
                   uint32_t g);
-// Fills in f with the reason of a race between two blocks, if the wait for a
-// bulk store used .read.
-void waits_store(SimFault *f, const SimProg *p);
+// Fills in f with the reason of a race between two blocks: an access or a fence
+// has a scope below that of the GPU, or the wait for a bulk store used .read.
+void waits_blocks(SimFault *f, const SimProg *p);
 // Returns the number of mbarriers in the memory object of b in b's CTA.
 int waits_ring(const SimCluster *c, const SimMbar *b);
 // Explains a race f between two warp roles at granule g. Sets in f whether x

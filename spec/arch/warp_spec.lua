@@ -275,4 +275,22 @@ describe("special registers", function()
 end)
 
 ---------------------------------------------------------------------------
+describe("Lua numbers in shuffles", function()
+  it("are i32 or f32, also if a loop changes them", function()
+    local o = cute.zeros({32}, "i32")
+    launch(function(x)
+      local last, sum, t = 0, 1.5, arch.lane_idx()
+      for _ in cute.range(3) do last = arch.shuffle_sync_up(last, 1) + t end
+      sum = arch.warp_reduction_sum(sum)
+      x[t] = last + sum:to(cute.i32) + arch.shuffle_sync(7, 0)
+    end, {o})
+    local want = {}
+    for t = 0, 31 do want[t] = 0 end
+    for _ = 1, 3 do
+      local old = table.move(want, 0, 31, 0, {})
+      for t = 0, 31 do want[t] = old[math.max(t - 1, 0)] + t end
+    end
+    for t = 0, 31 do assert.equal(want[t] + 48 + 7, o[t]) end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -338,6 +338,33 @@ describe("a 32-bit product that wraps and is used in an address", function()
       .. "reaches element 0 of global tensor 'y'", r.message)
   end)
 
+  it("if only constants together overflow", function()
+    local function reports(f)
+      local r = support.report(cute.kernel("k", f)(x):launch {grid = 2,
+        block = 32, device = "sim", faults = "return"})
+      return r.ok or r.reports[#r.reports].kind
+    end
+    local function by_block(k, l)
+      return function(a)
+        local b, t = arch.block_idx(), arch.thread_idx()
+        cute.when(t:eq(0), function() a[b * k * l] = 1 end)
+      end
+    end
+    assert.equal(WRAPS, reports(by_block(1 << 16, 1 << 16)))
+    assert.equal(true, reports(by_block(2, 3)))
+    assert.equal("signed-overflow", reports(function(a)
+      local i = arch.thread_idx() + 0x7fff0000 + 0x7fff0000 + 0x20000
+      cute.when(i:lt(8), function() a[i] = 1 end)
+    end))
+    -- Unsigned integers wrap.
+    assert.equal(true, reports(function(a)
+      local i = arch.thread_idx():to(cute.u32) * 65536 * 65536
+      cute.when(arch.thread_idx():eq(0) & arch.block_idx():eq(0), function()
+        a[i:to(cute.i32)] = 1
+      end)
+    end))
+  end)
+
   it("in stores, atomics, copies, and in the address itself", function()
     local function part(p, offset)
       return cute.make_tensor(cute.make_ptr("f32", p[0]) + offset,

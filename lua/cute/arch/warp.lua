@@ -110,7 +110,8 @@ end
 
 --- Shuffles a value between lanes, with the operands of the PTX instruction
 -- shfl. mask_and_clamp contains the last lane of a segment (bits 0 to 4), and a
--- mask of the lane bits that select a segment (bits 8 to 12).
+-- mask of the lane bits that select a segment (bits 8 to 12). A Lua number is
+-- shuffled as an i32 or an f32.
 ---@param value any
 ---@param offset any lane, distance or lane mask
 ---@param mask? any participating lanes
@@ -125,6 +126,10 @@ function warp.shuffle_sync_op(value, offset, mask, mask_and_clamp, kind)
       .. "integer of two 5-bit fields, not " .. tostring(c))
   end
   local lane = core.cvt(offset, core.i32)
+  if type(value) == "number" then
+    value = core.cvt(value, math.type(value) == "integer" and core.i32
+                            or core.f32)
+  end
   return by_words(value, function(word)
     return core.intrin("shfl." .. kind, c, word, lane, mask or FULL)
   end)
@@ -299,20 +304,20 @@ return sign.public("cute.arch.", warp, [[
   vote_uni_sync(pred: boolean|value, mask?: integer|value)
   vote_ballot_sync(pred: boolean|value, mask?: integer|value)
   match_sync(mask: integer|value, value: number|value, kind?: string)
-  shuffle_sync_op(value: value, offset: integer|value, mask?: integer|value,
-    mask_and_clamp?: integer, kind?: string)
-  shuffle_sync(value: value, lane: integer|value, width?,
+  shuffle_sync_op(value: number|value, offset: integer|value,
+    mask?: integer|value, mask_and_clamp?: integer, kind?: string)
+  shuffle_sync(value: number|value, lane: integer|value, width?,
     mask?: integer|value)
-  shuffle_sync_up(value: value, distance: integer|value, width?,
+  shuffle_sync_up(value: number|value, distance: integer|value, width?,
     mask?: integer|value)
-  shuffle_sync_down(value: value, distance: integer|value, width?,
+  shuffle_sync_down(value: number|value, distance: integer|value, width?,
     mask?: integer|value)
-  shuffle_sync_bfly(value: value, lane_mask: integer|value, width?,
+  shuffle_sync_bfly(value: number|value, lane_mask: integer|value, width?,
     mask?: integer|value)
-  make_warp_uniform(value: value)
-  warp_reduction(value: value, op: function, width?)
-  warp_reduction_max(value: value, width?)
-  warp_reduction_sum(value: value, width?)
+  make_warp_uniform(value: number|value)
+  warp_reduction(value: number|value, op: function, width?)
+  warp_reduction_max(value: number|value, width?)
+  warp_reduction_sum(value: number|value, width?)
   warp_redux_sync(value: value, kind: string, mask?: integer|value,
     opts?: {abs nan})
 ]])

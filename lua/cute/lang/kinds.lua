@@ -544,7 +544,10 @@ fault {kind = "block-race",
       .. "counts all tiles, plus one for each block that draws"},
   {"{mine} by block {block} and {its} by block {cta} with nothing to order "
     .. "them: {element}"},
-  lacks = {read = {code = "race/gmem/unfinished-store",
+  lacks = {scope = {cure = "an access or a fence of the kernel has a scope "
+      .. "that does not reach other blocks, cta or cluster: give it scope = "
+      .. "\"gpu\", or use fence_acq_rel_gpu()"},
+    read = {code = "race/gmem/unfinished-store",
     cure = "cp_async_bulk_wait_group(n, true) waits only until the source is "
       .. "read: before you signal other threads, wait without `read`"}}}
 

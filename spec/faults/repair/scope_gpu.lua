@@ -5,9 +5,9 @@
 --   (0,0,0) with nothing to order them: element 0 of global tensor 'flag'
 --   [block-race]
 -- expect: second access: scope_gpu.lua:19, thread 0
--- expect: let one block access it, use atomics, or synchronize with a release
---   and an acquire of gpu scope; a thread that releases for its block must come
---   after a sync_threads()
+-- expect: an access or a fence of the kernel has a scope that does not reach
+--   other blocks, cta or cluster: give it scope = "gpu", or use
+--   fence_acq_rel_gpu()
 -- expect: fixed by scope = "gpu" at scope_gpu.lua:23
 local cute = require "cute"
 local arch = cute.arch

@@ -62,6 +62,7 @@ foreign.NAMES = rows {
   ["__any_sync"] = "cute.arch.vote_any_sync",
   ["__all_sync"] = "cute.arch.vote_all_sync",
   ["__popc"] = "cute.arch.popc", ["__clz"] = "cute.arch.clz",
+  ["__ffs ffs"] = "32 - cute.arch.clz(x & -x)",
   ["__fmaf_rn fmaf"] = "cute.fma", ["rsqrtf __frsqrt_rn"] = "cute.rsqrt",
   ["expf __expf"] = "cute.exp", ["logf __logf"] = "cute.log",
   ["sqrtf"] = "cute.sqrt", ["tanhf"] = "cute.tanh", ["fabsf fabs"] = "cute.abs",

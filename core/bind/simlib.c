@@ -521,13 +521,15 @@ static bool has_pairs(const Fn *fn) {
   return false;
 }
 
-// Pushes the memory object of a fault as {space=, name=, ptx=, raw=}. `raw`
-// states whether it is global memory to which no kernel argument points.
+// Pushes the memory object of a fault as {space=, name=, ptx=, map=, raw=}.
+// `map` states whether it is the tensor of a tensor map, and `raw` whether it is
+// global memory to which no kernel argument points.
 static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
-  lua_createtable(L, 0, 4);
+  lua_createtable(L, 0, 5);
   face_set_str(L, "space", ir_space_word(m->space));
   set_string(L, "name", mem_name(fn, m));
   face_set_bool(L, "ptx", m->ptx);
+  face_set_bool(L, "map", m->space == SP_TMAP);
   face_set_bool(L, "raw", m->arg == NO_ARG && m->space == SP_GMEM);
 }
 

@@ -332,6 +332,8 @@ static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
   if (!f) return;
   f->access.write = write;
   f->access.size = 16;
+  for (f->r.modes = 0; f->r.modes < k->m.map.rank; f->r.modes++)
+    f->r.coord[f->r.modes] = k->at[f->r.modes];
 }
 
 // Reports a box whose coordinates come from products that overflowed.

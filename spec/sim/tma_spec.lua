@@ -280,7 +280,8 @@ describe("TMA in the simulator", function()
       for _, shift in ipairs {{2, 0}, {4, 3}, {5, 1}, {8, 0}} do
         local r = report(op, op == LOAD and load() or store {}, 1, shift)
         local told = tostring(r):find(verb
-          .. " of 16 bytes not aligned to its width", 1, true)
+          .. " of a TMA box that does not begin at a multiple of 16 bytes", 1,
+          true)
         assert.equal(shift[1] % 4 ~= 0, told ~= nil, tostring(r))
         assert.equal(told == nil, r.ok, tostring(r))
       end

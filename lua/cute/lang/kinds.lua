@@ -205,9 +205,14 @@ fault {kind = "misaligned",
   about = "vector access at an address that is not a multiple of its width",
   code = "memory/SPACE/misaligned",
   cure = "use a narrower copy, or pad the layout so that every vector starts "
-    .. "at a multiple of its size, and TMA boxes at a multiple of 16 bytes",
+    .. "at a multiple of its size",
   {"{verb} at address {address}, which is not a multiple of {size} bytes",
     when = function(f) return f.wild end},
+  {"{verb} of a TMA box that does not begin at a multiple of {size} bytes: "
+    .. "{element}", when = function(f) return f.memory.map end,
+    cure = "let the box begin at a multiple of 16 bytes of the contiguous "
+      .. "mode, the first one of this coordinate; a wider box can contain the "
+      .. "elements before and after a tile"},
   {"{verb} of {size} bytes not aligned to its width: {element}"}}
 
 fault {kind = "uninitialised", about = "read of memory that was never written",

@@ -6,7 +6,7 @@
 -- expect: report.lua:21: read of 16 bytes not aligned to its width: element 2
 --   of global tensor 'mX' [misaligned]
 -- expect: use a narrower copy, or pad the layout so that every vector starts at
---   a multiple of its size, and TMA boxes at a multiple of 16 bytes
+--   a multiple of its size
 local cute = require "cute"
 local X = cute.zeros({32, 32}, cute.f32)
 local function run(f, ...)

@@ -522,8 +522,8 @@ static bool has_pairs(const Fn *fn) {
 }
 
 // Pushes the memory object of a fault as {space=, name=, ptx=, map=, raw=}.
-// `map` states whether it is the tensor of a tensor map, and `raw` whether it is
-// global memory to which no kernel argument points.
+// `map` states whether it is the tensor of a tensor map, and `raw` whether it
+// is global memory to which no kernel argument points.
 static void push_memory(lua_State *L, const Fn *fn, const Mem *m) {
   lua_createtable(L, 0, 5);
   face_set_str(L, "space", ir_space_word(m->space));

@@ -15,8 +15,8 @@
 -- the largest power of two that the element type has.
 -- - MX formats: S is 2^(floor(log2(amax)) - emax), but at least 2^-127, as
 --   ue8m0. Q is X / S.
--- - NVFP4: S is amax / 6 / scale, rounded to e4m3. Q is X / (S * scale), or 0
---   if S is 0.
+-- - NVFP4: S is amax / 6 / scale, rounded to e4m3, or 0 if amax is 0. Q is
+--   X / (S * scale), or 0 if S is 0.
 --
 -- Elements are rounded to nearest even and saturate. The factor of a block with
 -- an infinity or a NaN is a NaN.
@@ -117,7 +117,10 @@ end
 -- bits of an f32. `scale` is the matrix's global scale, or nil.
 local function nv(_, most, scale)
   local share = most:bitcast(cute.f32) / LARGEST
-  if scale then share = share / scale end
+  -- The global scale of a matrix of zeros may be 0.
+  if scale then
+    share = cute.where(cute.eq(most, 0), 0.0, share / scale)
+  end
   local s = share:to(cute.e4m3)
   local code = cute.where(cute.ge(most, 0x7f800000), NAN_E4M3,
                           s:bitcast(cute.u8):to(cute.i32))

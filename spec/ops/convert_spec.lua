@@ -242,4 +242,15 @@ describe("ops.convert", function()
     end
   end)
 end)
+
+describe("the conversion of zeros to nvfp4", function()
+  it("has zeros, also if the global scale is 0", function()
+    for _, scale in ipairs {0, 1} do
+      local Q, S = convert(cute.zeros({2, 32}, cute.f32), "nvfp4",
+                           {device = "sim", scale = scale})
+      for _, s in S:elements() do assert.equal(0, s) end
+      for _, q in Q:elements() do assert.equal(0, q) end
+    end
+  end)
+end)
 -- SPDX-License-Identifier: MIT

@@ -269,6 +269,8 @@ static Access make_access(Emit *e, const Ins *i) {
   unsigned f = i->flags;
   const char *sem = hint_text(f, HINT_SEM);
   const char *scope = hint_text(f, HINT_SCOPE);
+  // An atomic without an order is relaxed, and has GPU scope by default.
+  if (atom && *scope && strcmp(scope, ".gpu") != 0 && !*sem) sem = ".relaxed";
   if (!*sem) scope = "";
   if (*sem && !*scope) scope = ".gpu";
   bool tries = atom && t == DT_F32 && (i->imm == AT_MIN || i->imm == AT_MAX);

@@ -14,7 +14,8 @@ local ATOMICS = {"add", "min", "max", "and", "or", "xor", "exch"}
 local HINTS = {{}, {sem = "relaxed"}, {sem = "acquire", scope = "cta"},
                {sem = "release", scope = "cluster"}}
 -- further options of accesses, tested only with f32
-local MORE = {{sem = "acq_rel", scope = "sys"}}
+local MORE = {{sem = "acq_rel", scope = "sys"}, {scope = "sys"},
+              {scope = "cta"}}
 for key, values in pairs {
     cop = "ca cg cs lu cv wb wt",
     level1_eviction_priority = "evict_normal evict_first evict_last "
@@ -118,5 +119,20 @@ describe("accesses", function()
       end
     end)
   end
+end)
+
+describe("the scope of an atomic", function()
+  it("is emitted also if the order is absent, which is then relaxed", function()
+    local function text(opts)
+      return cute.kernel("k", function(x)
+        arch.atomic_add(x.iterator, 1, opts)
+      end)(cute.zeros({1}, cute.i32)):trace {block = 32}:cuda()
+        :match '"(atom[%w.]+)'
+    end
+    assert.equal("atom.relaxed.sys.global.add.s32", text {scope = "sys"})
+    assert.equal("atom.relaxed.cta.global.add.s32", text {scope = "cta"})
+    assert.equal("atom.acquire.gpu.global.add.s32", text {sem = "acquire"})
+    assert.equal("atom.global.add.s32", text {scope = "gpu"})
+  end)
 end)
 -- SPDX-License-Identifier: MIT

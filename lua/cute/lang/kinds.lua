@@ -202,7 +202,8 @@ fault {kind = "out-of-bounds", about = "access outside a memory object",
   {"{verb} outside {mem}: {unit} {offset} of {count}"}}
 
 fault {kind = "misaligned",
-  about = "vector access at an address that is not a multiple of its width",
+  about = "vector access or TMA box at an address that is not a multiple of "
+    .. "its width",
   code = "memory/SPACE/misaligned",
   cure = "use a narrower copy, or pad the layout so that every vector starts "
     .. "at a multiple of its size",

@@ -100,7 +100,8 @@ local function find_kinds(words, add)
   for _, row in ipairs(list) do
     local fault, err = kinds.FAULTS[row.kind], kinds.ERRORS[row.kind]
     add("[" .. row.kind .. "]", row.about, has(row.kind, words),
-        (fault and fault.cure or "") .. (err and err.cure or ""))
+        (fault and fault.about .. " " .. (fault.cure or "") or "")
+        .. (err and err.cure or ""))
   end
 end
 

@@ -269,8 +269,10 @@ static Access make_access(Emit *e, const Ins *i) {
   unsigned f = i->flags;
   const char *sem = hint_text(f, HINT_SEM);
   const char *scope = hint_text(f, HINT_SCOPE);
-  // An atomic without an order is relaxed, and has GPU scope by default.
-  if (atom && *scope && strcmp(scope, ".gpu") != 0 && !*sem) sem = ".relaxed";
+  // An atomic without an order is relaxed, and has GPU scope by default. Scopes
+  // make no difference in the block's shared memory.
+  bool wide = !*scope || strcmp(scope, ".gpu") == 0 || m->space == SP_SMEM;
+  if (atom && !wide && !*sem) sem = ".relaxed";
   if (!*sem) scope = "";
   if (*sem && !*scope) scope = ".gpu";
   bool tries = atom && t == DT_F32 && (i->imm == AT_MIN || i->imm == AT_MAX);

@@ -83,19 +83,19 @@ if arg[2]:find "%.cu$" then
   return
 end
 
-local files, texts, with_code = {}, {}, arg[2] == "--code"
+local files, texts, codes = {}, {}, {}
+local with_code, dir = arg[2] == "--code", arg[1] .. ".packed"
 for i = with_code and 3 or 2, #arg do
   local name, chunk = module_name(arg[i])
   local text = read(arg[i])
   local bytes = with_code and code(arg[i], text, chunk) or ""
   files[#files + 1] = {name = name, chunk = chunk, size = #text,
                        code_size = #bytes}
-  texts[#texts + 1], texts[#texts + 2] = text, bytes
+  texts[#texts + 1], codes[#codes + 1] = text, bytes
 end
-for i, p in ipairs(packed(texts, arg[1] .. ".packed")) do
-  local f = files[(i + 1) // 2]
-  if i % 2 == 1 then f.packed = p
-  else f.code = f.code_size > 0 and p or "" end
+for i, p in ipairs(packed(texts, dir)) do files[i].packed = p end
+if with_code then
+  for i, p in ipairs(packed(codes, dir)) do files[i].code = p end
 end
 table.sort(files, function(a, b) return a.name < b.name end)
 
@@ -103,15 +103,15 @@ local out = {'#include "program/program.h"\n'}
 for i, f in ipairs(files) do
   out[#out + 1] = ("static const char packed%d[] =\n%s;\n")
     :format(i, c_bytes(f.packed))
-  if f.code ~= "" then
+  if f.code_size > 0 then
     out[#out + 1] = ("static const char code%d[] =\n%s;\n")
       :format(i, c_bytes(f.code))
   end
 end
 out[#out + 1] = "const Embedded embedded_files[] = {"
 for i, f in ipairs(files) do
-  local c = f.code ~= "" and ("code%d, %d, %d"):format(i, #f.code, f.code_size)
-    or "NULL, 0, 0"
+  local c = f.code_size == 0 and "NULL, 0, 0"
+    or ("code%d, %d, %d"):format(i, #f.code, f.code_size)
   out[#out + 1] = ('  {"%s", "%s", packed%d, %d, %d, %s},')
     :format(f.name, f.chunk, i, #f.packed, f.size, c)
 end

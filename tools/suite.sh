@@ -40,6 +40,8 @@ asan_rooms="arch atoms base bind emit gpu ir lang layout library sim tensor"
 # `make test` (spec/program/smoke_spec.lua).
 tool_rooms="bundle check ci debug draw findings lsp mcp page profile tune"
 tool_rooms="$tool_rooms workshop"
+test_specs=${SPECS:-$(printf '%s\n' $specs |
+  grep -Ev "^spec/($(echo $tool_rooms | tr ' ' '|'))/")}
 make=${MAKE:-make}
 web_specs=
 long=
@@ -125,25 +127,19 @@ clean_build() {
   $make -s -j "$jobs" BUILD="$dir" "$@"
 }
 
-# Prints the spec files of `make test`.
-test_specs() {
-  pattern=$(echo $tool_rooms | tr ' ' '|')
-  [ -z "$SPECS" ] || pattern=none
-  printf '%s\n' $specs | grep -Ev "^spec/($pattern)/"
-}
 run_quick() {
-  list=$(test_specs)
+  list=$test_specs
   [ -n "$SPECS" ] ||
     list=$(printf '%s\n' $list | awk 'NR == FNR { t[$2] = $1; next }
       t[$1] <= 0.5' spec/seconds.txt -)
   busted "$build" lua5.4 gpu$long $list
 }
-run_test() { busted "$build" lua5.4 gpu$long $(test_specs); }
+run_test() { busted "$build" lua5.4 gpu$long $test_specs; }
 run_specs() { busted "$build" lua5.4 gpu $specs $web_specs; }
 run_gpu() { busted "$build" "$build/cutelua" none $specs; }
 run_build_web() {
   count "make web" $make BUILD="$build" web
-  web_specs=$(ls spec/web/*_spec.lua)
+  [ -n "$SPECS" ] || web_specs=$(ls spec/web/*_spec.lua)
 }
 run_web() {
   run_build_web

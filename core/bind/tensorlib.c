@@ -48,9 +48,8 @@ static bool is_iterator(const Layout *l) {
 // C++, t[c] is the element that lies c elements after iterator t.
 static Tensor at_iterator(Ctx *cx, Tensor t, Tup *c) {
   if (t.space == SP_COORD || !is_iterator(&t.l) || !tup_is_leaf(*c)) return t;
-  Dim zero = dim_int(cx, 0);
   t = tensor_offset(cx, t, **c);
-  *c = tup_from_terms(cx, &zero, 1);
+  *c = tup_int(cx, 0);
   return t;
 }
 

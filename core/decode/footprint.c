@@ -48,15 +48,23 @@ bool footprint_map(SimFootprint *t, const TensorMap *m, int bits) {
   return good;
 }
 
+// Writes the layout of object m, flattened, to *y. Returns the extents of its
+// modes, or NULL if the layout is unknown.
+static const Dim *extents_of(Ctx *cx, const Launch *l, const Mem *m,
+                             Layout *y) {
+  if (!footprint_parse(cx, l, m, y)) return NULL;
+  *y = layout_flatten(cx, *y);
+  Dim *shape = NEW(cx, Dim, tup_leaves(y->shape));
+  tup_collect(y->shape, shape);
+  return shape;
+}
+
 bool footprint_layout(Ctx *cx, SimFootprint *t, const Launch *l,
                       const Mem *m) {
   Layout y;
-  if (!footprint_parse(cx, l, m, &y)) return false;
-  y = layout_flatten(cx, y);
-  size_t n = tup_leaves(y.shape);
-  Dim *shape = NEW(cx, Dim, n);
-  tup_collect(y.shape, shape);
-  for (size_t k = 0; k < n; k++)
+  const Dim *shape = extents_of(cx, l, m, &y);
+  if (!shape) return false;
+  for (size_t k = 0; k < tup_leaves(y.shape); k++)
     if (!put_mode(t, dim_value(shape[k]), dim_value(y.stride[k])))
       return false;
   return true;
@@ -64,12 +72,9 @@ bool footprint_layout(Ctx *cx, SimFootprint *t, const Launch *l,
 
 bool footprint_repeats(Ctx *cx, const Launch *l, const Mem *m) {
   Layout y;
-  if (!footprint_parse(cx, l, m, &y)) return false;
-  y = layout_flatten(cx, y);
-  size_t n = tup_leaves(y.shape);
-  Dim *shape = NEW(cx, Dim, n);
-  tup_collect(y.shape, shape);
-  for (size_t k = 0; k < n; k++)
+  const Dim *shape = extents_of(cx, l, m, &y);
+  if (!shape) return false;
+  for (size_t k = 0; k < tup_leaves(y.shape); k++)
     if (dim_value(shape[k]) > 1 && dim_value(y.stride[k]) == 0) return true;
   return false;
 }

@@ -271,8 +271,8 @@ static Access make_access(Emit *e, const Ins *i) {
   const char *scope = hint_text(f, HINT_SCOPE);
   // An atomic without an order is relaxed, and has GPU scope by default. Scopes
   // make no difference in the block's shared memory.
-  bool wide = !*scope || strcmp(scope, ".gpu") == 0 || m->space == SP_SMEM;
-  if (atom && !wide && !*sem) sem = ".relaxed";
+  bool matters = *scope && strcmp(scope, ".gpu") != 0 && m->space != SP_SMEM;
+  if (atom && matters && !*sem) sem = ".relaxed";
   if (!*sem) scope = "";
   if (*sem && !*scope) scope = ".gpu";
   bool tries = atom && t == DT_F32 && (i->imm == AT_MIN || i->imm == AT_MAX);

@@ -396,10 +396,9 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
 // Computes k + y or k * y of constants in type t. Returns false if a signed
 // result does not fit in t: the checks for overflow need both operations.
 static bool joined(DType t, Op op, int64_t k, int64_t y, int64_t *out) {
-  bool over = op == OP_MUL ? __builtin_mul_overflow(k, y, out)
-                           : __builtin_add_overflow(k, y, out);
-  if (dtype_class(t) != 'I') return true;
-  return !over && dtype_int(t, (uint64_t)*out) == *out;
+  __int128 v = op == OP_MUL ? (__int128)k * y : (__int128)k + y;
+  *out = (int64_t)v;
+  return dtype_class(t) != 'I' || (v >= dtype_least(t) && v <= dtype_most(t));
 }
 
 // Returns a * y for a constant y, simplified if `a` is a product or a sum with

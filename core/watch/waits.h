@@ -1,4 +1,5 @@
-// Explains why a wait for groups did not order an access (waits.c).
+// Explains why a wait for groups did not order an access, and why two blocks
+// are unordered (waits.c).
 #ifndef CUTE_WATCH_WAITS_H
 #define CUTE_WATCH_WAITS_H
 

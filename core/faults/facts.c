@@ -64,6 +64,7 @@ _Static_assert(SIM_KIND_COUNT <= 32, "a set of kinds has 32 bits");
 static const Field fields[] = {
   FACT(K(OOB) | K(ALIGN) | K(DEPENDENT), "write", access.write),
   FACT(K(OOB) | K(ALIGN), "wild", access.wild),
+  FACT(K(OOB) | K(ALIGN), "box", access.box),
   FACT(K(OOB) | K(ALIGN), "size", access.size),
   FACT(K(OOB), "which", access.which), FACT(K(OOB), "most", access.most),
   FACT(K(OOB), "rank", access.rank), FACT(K(OOB), "ranks", access.ranks),

@@ -134,9 +134,9 @@ typedef struct SimFault {
     // address from which it was computed. INFLIGHT only: `agent` is the
     // asynchronous hardware that accesses the element, `open` says that its
     // operation is in no group, and `far` says that another CTA started the
-    // operation.
+    // operation. `box`: r.coord is where a TMA box begins.
     struct {
-      bool write, open, far, wild;
+      bool write, open, far, wild, box;
       Agent agent;
       int64_t size, which, most;
       int rank, ranks;

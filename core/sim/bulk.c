@@ -321,19 +321,37 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
   return false;
 }
 
-// Reports a box whose first byte in global memory is not aligned to 16 bytes.
-// On an H200, a store of such a box raises an illegal instruction. Loads of
-// such boxes are also reported.
-static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
-                           int64_t at, bool write) {
+// Begins a report of a box that lane l may not copy from or to its place.
+static SimFault *tell_box(SimWarp *w, const SimIns *i, int l, const Copy *k,
+                          SimKind kind, int64_t element, bool write) {
   const SimMem *m = k->m.tensor;
-  SimFault *f = simreport_fault(w, SIM_ALIGN, l, i->src, 0, m->index,
-                                at * 8 / m->own);
-  if (!f) return;
+  SimFault *f = simreport_fault(w, kind, l, i->src, 0, m->index, element);
+  if (!f) return NULL;
   f->access.write = write;
-  f->access.size = 16;
+  f->access.box = true;
   for (f->r.modes = 0; f->r.modes < k->m.map.rank; f->r.modes++)
     f->r.coord[f->r.modes] = k->at[f->r.modes];
+  return f;
+}
+
+// Reports a box whose first byte in global memory is not aligned to 16 bytes.
+// On an H200, a load or a store of such a box raises an illegal instruction.
+static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
+                           int64_t at, bool write) {
+  SimFault *f = tell_box(w, i, l, k, SIM_ALIGN, at * 8 / k->m.tensor->own,
+                         write);
+  if (f) f->access.size = 16;
+}
+
+// Reports a store whose box begins at a negative coordinate. On an H200, it
+// raises an illegal instruction; a load fills the elements outside.
+static void check_negative(SimWarp *w, const SimIns *i, int l, const Copy *k) {
+  const TensorMap *m = &k->m.map;
+  bool negative = false;
+  for (int c = 0; c < m->rank; c++) negative |= k->at[c] < 0;
+  SimFault *f = negative ? tell_box(w, i, l, k, SIM_OOB, 0, true) : NULL;
+  if (!f) return;
+  for (int c = 0; c < m->rank; c++) f->extent[c] = m->extent[c];
 }
 
 // Reports a box whose coordinates come from products that overflowed.
@@ -354,6 +372,9 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   SimStat *s = &w->cluster->out->stat[i->stat];
   int64_t moved = 0;
   if (k->b->boxes && w->wraps.some && i->wraps) check_coordinates(w, i, l, k);
+  if (k->b->boxes && write && !k->m.map.im2col &&
+      !(k->b->flags & BKF_ROWS))
+    check_negative(w, i, l, k);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;

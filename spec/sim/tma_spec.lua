@@ -288,6 +288,20 @@ describe("TMA in the simulator", function()
     end
   end)
 
+  it("reports stores of boxes that begin at a negative coordinate", function()
+    for _, op in ipairs {LOAD, STORE} do
+      for _, at in ipairs {{-4, 0}, {4, -1}, {-8, -3}, {8, 3}, {36, 19}} do
+        local r = report(op, op == LOAD and load() or store {}, 1, at)
+        local negative = math.min(table.unpack(at)) < 0
+        local told = tostring(r):find(("write of a TMA box that begins at a "
+          .. "negative coordinate: (%d,%d) of global tensor 'a', (40,20)")
+          :format(at[1], at[2]), 1, true)
+        assert.equal(op == STORE and negative, told ~= nil, tostring(r))
+        assert.equal(told == nil, r.ok, tostring(r))
+      end
+    end
+  end)
+
   it("counts what it moves, by lines", function()
     local r = report(LOAD, load())
     local bytes

@@ -191,6 +191,10 @@ fault {kind = "out-of-bounds", about = "access outside a memory object",
     end},
   {"{verb} at address {address}, which belongs to no argument and to no "
     .. "tensor whose address was taken", when = function(f) return f.wild end},
+  {"{verb} of a TMA box that begins at a negative coordinate: {coord} of "
+    .. "{mem}, {extent}", when = function(f) return f.box end,
+    cure = "only loads may begin at a negative coordinate: store whole tiles "
+      .. "of the tensor, or the part of the tile that is inside of it"},
   {"{verb} outside {mem}: coordinate {coord} of {extent}",
     when = function(f) return f.extent end},
   {"{verb} outside {mem}: block {rank} of a cluster of {ranks}",
@@ -210,7 +214,7 @@ fault {kind = "misaligned",
   {"{verb} at address {address}, which is not a multiple of {size} bytes",
     when = function(f) return f.wild end},
   {"{verb} of a TMA box that does not begin at a multiple of {size} bytes: "
-    .. "{element}", when = function(f) return f.memory.map end,
+    .. "{element}", when = function(f) return f.box end,
     cure = "let the box begin at a multiple of 16 bytes of the contiguous "
       .. "mode, the first one of this coordinate; a wider box can contain the "
       .. "elements before and after a tile"},

@@ -87,6 +87,7 @@ local function size(list) return table.concat(list, " x ") end
 function outside.advice(r)
   local t, at = r.reach, coordinate(r)
   local extents = r.facts.extent or {r.facts.count}
+  if r.facts.box then return end
   for k, n in ipairs(at) do
     if n < 0 and r.facts.extent then
       return ("coordinate %d of mode %d is below 0: predicate the access with "

@@ -57,9 +57,15 @@ local function widened(v)
   return d.is_float and d.bits < 32 and v:to(cute.f32) or v
 end
 
-local function load(view)
+-- With `last`, L2 evicts the lines after others.
+local function load(view, last)
   local held = cute.make_rmem_tensor(view.shape, view.element_type)
-  cute.autovec_copy(view, held)
+  if last then
+    cute.copy(cute.make_copy_atom("DefaultCopy", view.element_type,
+      {level2_eviction_priority = "evict_last"}), view, held)
+  else
+    cute.autovec_copy(view, held)
+  end
   return held
 end
 
@@ -87,13 +93,15 @@ end
 -- input's elements at a position into registers, and returns them. at(t, op)
 -- returns a function that maps a position to a view of t's elements. If the
 -- second result of `at` is true, that function returns registers instead of a
--- view.
-local function reads(tensors, ops, width, at)
+-- view. `last` lists the inputs that are loaded with the priority of load().
+local function reads(tensors, ops, width, at, last)
   local list = {}
   for i, t in ipairs(tensors) do
     local view, is_read = at(t, ops[i])
     list[i] = is_read and view
-      or ops[i].stride[1] ~= 0 and function(...) return load(view(...)) end
+      or ops[i].stride[1] ~= 0 and function(...)
+        return load(view(...), last and last[i])
+      end
       -- A stride of 0 repeats one element: it is loaded once and broadcast.
       or function(...)
         local one = cute.make_tensor(view(...).iterator, cute.make_layout {1})
@@ -147,7 +155,7 @@ local function walker(o, inputs, outputs, scalars, width, from)
     local g = view(t, op)
     return function(v) return g(_, v) end
   end
-  local ins, outs = reads(inputs, o.inputs, width, at), {}
+  local ins, outs = reads(inputs, o.inputs, width, at, o.last), {}
   for i, t in ipairs(outputs) do outs[i] = view(t, o.outputs[i]) end
   local l = o.index and vectors(o.extents, o.index, width)
   local function index(v)
@@ -174,6 +182,7 @@ local function straight(o, inputs, outputs, scalars)
   local function whole()
     local results = {}
     for s = 0, o.steps - 1 do results[s] = get(first + s * o.block) end
+    if o.early then cute.arch.griddepcontrol_launch_dependents() end
     for s = 0, o.steps - 1 do put(results[s], first + s * o.block) end
   end
   local wholes = o.count // (o.block * o.steps)
@@ -490,40 +499,46 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
--- Returns the bytes of n vectors of all operands, without those of operands
--- that are broadcast along a mode.
-local function bytes_of(p, n)
-  local bits = 0
+-- Returns the bytes of operand x of p, 0 if it is broadcast along a mode.
+local function bytes_of(p, x)
+  local broadcast = math.min(table.unpack(x.stride)) == 0
+  return broadcast and 0
+    or vectors_in(p.extents, p.width) * p.width * x.dtype.bits // 8
+end
+
+-- Sets p.block, p.steps (the number of vectors of each thread), p.early
+-- (whether a block lets the next launch begin when it has loaded its vectors,
+-- not when it ends), and p.last (see reads). The numbers are times on an H200.
+-- - Blocks of 256 threads with one vector each are the fastest: addition of
+--   2^22 f16 takes 3.25 us, and 3.63 with 128 threads of two vectors. But if L2
+--   keeps the operands (STAYS bytes) and there is one input, two vectors are
+--   faster: 2.85 and 3.13 us.
+-- - The next launch begins early if a launch has at most FEW blocks for each
+--   input, or exceeds L2: addition of 2^18 f16 takes 0.84 us, otherwise 0.93.
+--   Between them, the signals of many short blocks take longer (2.84 us for
+--   2^22 f16, 3.13 with signals).
+-- - Loads of LONG bytes and more get the L2 priority "evict last", although no
+--   line is read again: L2 then writes results to memory in longer runs (2^28
+--   f16: 249.1 us, otherwise 252.5).
+local FEW, STAYS, LONG = 256, 40 << 20, 1 << 28
+
+local function distribute(o, p)
+  local all, inputs = 0, 0
   for _, list in ipairs {p.inputs, p.outputs} do
-    for _, x in ipairs(list) do
-      local least = math.min(table.unpack(x.stride))
-      bits = bits + (least == 0 and 0 or x.dtype.bits)
-    end
+    for _, x in ipairs(list) do all = all + bytes_of(p, x) end
   end
-  return n * p.width * bits // 8
-end
-
--- A launch of at least MANY vectors whose operands have at most STAYS bytes,
--- which L2 keeps, has blocks of 256 threads with one vector each. For 1024x4096
--- of f32 and a row, they take 5.5 us on an H200, and blocks of 128 threads 6.0.
--- Beyond L2, blocks of 128 threads are faster (1/x of 2^28 f16: 255 and 259
--- us), and with fewer vectors they fill more multiprocessors.
-local MANY, STAYS = 1 << 16, 40 << 20
-
--- Returns the number of threads of a block.
-local function block_of(p)
-  if p.across then return 256 end
-  local count = vectors_in(p.extents, p.width)
-  return p.steps == 1 and count >= MANY and bytes_of(p, count) <= STAYS and 256
-    or 128
-end
-
--- Returns p with other extents, which are the kernel's arguments from
--- args[from] on.
-local function with_extents(p, args, from)
-  local e = table.move(args, from, from + #p.extents - 1, 1, {})
-  return setmetatable({extents = e, count = vectors_in(e, p.width)},
-                      {__index = p})
+  p.last = {}
+  for i, x in ipairs(p.inputs) do
+    inputs = inputs + (bytes_of(p, x) > 0 and 1 or 0)
+    p.last[i] = not o.dynamic and bytes_of(p, x) >= LONG
+  end
+  local blocks = up(vectors_in(p.extents, p.width), 256)
+  local few = blocks <= FEW * inputs
+  local two = p.width > 4
+    and (o.dynamic or p.width > 8 or not few and inputs < 2 and all <= STAYS)
+  p.steps = o.steps or two and 2 or 1
+  p.block = o.block or (p.across or p.steps == 1) and 256 or 128
+  p.early = o.pdl and not o.dynamic and (few or all > STAYS)
 end
 
 --- Returns a kernel with the inputs, the results and the scalars as arguments,
@@ -548,8 +563,7 @@ return function(o)
   local p = setmetatable({outputs = o.outputs or {o.inputs[1]},
     scalars = o.scalars or 0}, {__index = o})
   if not o.extents then side_by_side(o, p) end
-  p.steps = o.steps or p.width > 4 and 2 or 1
-  p.block = o.block or block_of(p)
+  distribute(o, p)
   p.grid = sizes(p)
   return {block = p.block, grid = p.grid,
     share = not p.across and p.width * p.block * p.steps or nil,

@@ -172,8 +172,9 @@ static int l_make_copy_atom(lua_State *L) {
   DType t = face_check_dtype(L, 2);
   unsigned hints = 0;
   if (lua_istable(L, 3)) {
-    face_check_options(L, 3, "num_bits_per_copy level_prefetch_size");
-    hints = intrinlib_prefetch(L, 3);
+    face_check_options(L, 3, "num_bits_per_copy level_prefetch_size "
+                       "level2_eviction_priority");
+    hints = intrinlib_hints(L, 3);
   }
   if (lua_istable(L, 3)) lua_getfield(L, 3, "num_bits_per_copy");
   else lua_settop(L, 3);

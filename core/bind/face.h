@@ -284,9 +284,10 @@ const Tensor *face_peek_tensor(lua_State *L, int idx);
 // cannot be used here: it belongs to another kernel, or to a region that has
 // ended.
 const Tensor *face_live_tensor(lua_State *L, int idx);
-// intrinlib.c: returns the flags HINT_PREFETCH for the field
-// level_prefetch_size of the table at idx, such as "size_128b".
-unsigned intrinlib_prefetch(lua_State *L, int idx);
+// intrinlib.c: returns the flags HINT_PREFETCH or HINT_LEVEL2 for the field
+// level_prefetch_size or level2_eviction_priority of the table at idx, such as
+// "size_128b". The table may have one of these fields.
+unsigned intrinlib_hints(lua_State *L, int idx);
 // kernlib.c: pushes the address of the tensor at 1, and removes all other
 // values from the stack.
 void kernlib_push_address(lua_State *L);

@@ -552,14 +552,24 @@ static int l_hints(lua_State *L) {
   return 1;
 }
 
-unsigned intrinlib_prefetch(lua_State *L, int idx) {
-  const HintField *h = hint_field(HINT_PREFETCH);
+// Returns the flags of hint f, which a field of the table at idx names.
+static unsigned hint_at(lua_State *L, int idx, HintId f) {
+  const HintField *h = hint_field(f);
   if (lua_getfield(L, idx, h->name) == LUA_TNIL) return 0;
   const char *s = luaL_tolstring(L, -1, NULL);
   for (unsigned v = 1; h->value[v].name; v++)
     if (strcmp(s, h->value[v].name) == 0) return v << h->shift;
   face_error(L, ERR_NAME, "no %s '%s' (%s %s %s)", h->name, s,
              h->value[1].name, h->value[2].name, h->value[3].name);
+}
+
+unsigned intrinlib_hints(lua_State *L, int idx) {
+  unsigned size = hint_at(L, idx, HINT_PREFETCH);
+  unsigned priority = hint_at(L, idx, HINT_LEVEL2);
+  if (size && priority)
+    face_error(L, ERR_ARG, "pass either %s or %s, not both",
+               hint_field(HINT_PREFETCH)->name, hint_field(HINT_LEVEL2)->name);
+  return size | priority;
 }
 
 // smem_budget(sm) -> maximum bytes of shared memory per block on architecture

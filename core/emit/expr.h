@@ -95,6 +95,9 @@ void ptx_note(Emit *e, const Ins *i);
 void ptx_note_access(Emit *e, const Ins *i);
 // Returns how many bytes a load with these flags prefetches to L2, or 0.
 int ptx_prefetch(const Emit *e, unsigned flags);
+// Returns the L2 eviction priority of a load with these flags: LEVEL2_FIRST,
+// LEVEL2_LAST, or 0 for the default.
+unsigned ptx_level2(const Emit *e, unsigned flags);
 void ptx_reserve(Emit *e);
 void ptx_print(Emit *e);
 void ptx_asm(Emit *e, Ref r);  // writes an ASM as a statement

@@ -65,7 +65,7 @@ static __device__ __forceinline__ int sm_id() {
   return r;
 }
 
-// ---- what comes to L2 with a load ----
+// ---- what comes to L2 with a load, and what stays there ----
 
 //: ld_l2
 template <int bytes, typename T>  // so many of memory come to L2 with it
@@ -90,6 +90,46 @@ static __device__ __forceinline__ T ld_l2(const T *p) {
     unsigned v;
     asm volatile("ld.global.L2::%2B.u8 %0, [%1];"
         : "=r"(v) : "l"(p), "n"(bytes) : "memory");
+    *(unsigned char *)&x = (unsigned char)v;
+  }
+  return x;
+}
+
+//: l2_policy
+// last: whether L2 evicts the lines last, not first
+static __device__ __forceinline__ unsigned long long l2_policy(bool last) {
+  unsigned long long r;
+  if (last)
+    asm("createpolicy.fractional.L2::evict_last.b64 %0;" : "=l"(r));
+  else
+    asm("createpolicy.fractional.L2::evict_first.b64 %0;" : "=l"(r));
+  return r;
+}
+
+//: ld_policy
+template <bool last, typename T>
+static __device__ __forceinline__ T ld_policy(const T *p) {
+  T x;
+  if constexpr (sizeof(T) == 16) {
+    uint4 &v = *(uint4 *)&x;
+    asm volatile("ld.global.L2::cache_hint.v4.u32 {%0, %1, %2, %3}, [%4], %5;"
+        : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+        : "l"(p), "l"(l2_policy(last)) : "memory");
+  } else if constexpr (sizeof(T) == 8) {
+    uint2 &v = *(uint2 *)&x;
+    asm volatile("ld.global.L2::cache_hint.v2.u32 {%0, %1}, [%2], %3;"
+        : "=r"(v.x), "=r"(v.y) : "l"(p), "l"(l2_policy(last)) : "memory");
+  } else if constexpr (sizeof(T) == 4) {
+    asm volatile("ld.global.L2::cache_hint.u32 %0, [%1], %2;"
+        : "=r"(*(unsigned *)&x) : "l"(p), "l"(l2_policy(last)) : "memory");
+  } else if constexpr (sizeof(T) == 2) {
+    asm volatile("ld.global.L2::cache_hint.u16 %0, [%1], %2;"
+        : "=h"(*(unsigned short *)&x) : "l"(p), "l"(l2_policy(last))
+        : "memory");
+  } else {
+    unsigned v;
+    asm volatile("ld.global.L2::cache_hint.u8 %0, [%1], %2;"
+        : "=r"(v) : "l"(p), "l"(l2_policy(last)) : "memory");
     *(unsigned char *)&x = (unsigned char)v;
   }
   return x;
@@ -177,6 +217,26 @@ static __device__ __forceinline__ void cp_async_cg_l2(
   asm volatile("cp.async.cg.shared.global.L2::%5B [%0 + %3], [%1 + %4], %6, %2;"
       :: "r"(dst), "l"(src), "r"(p ? n : 0), "n"(to), "n"(from), "n"(l2), "n"(n)
       : "memory");
+}
+
+//: cp_async_ca_policy
+template <bool last, int n, int to = 0, int from = 0>
+static __device__ __forceinline__ void cp_async_ca_policy(
+    unsigned dst, const void *src, bool p = true) {
+  asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0 + %4], [%1 + %5], "
+      "%6, %2, %3;"
+      :: "r"(dst), "l"(src), "r"(p ? n : 0), "l"(l2_policy(last)), "n"(to),
+         "n"(from), "n"(n) : "memory");
+}
+
+//: cp_async_cg_policy
+template <bool last, int n, int to = 0, int from = 0>
+static __device__ __forceinline__ void cp_async_cg_policy(
+    unsigned dst, const void *src, bool p = true) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0 + %4], [%1 + %5], "
+      "%6, %2, %3;"
+      :: "r"(dst), "l"(src), "r"(p ? n : 0), "l"(l2_policy(last)), "n"(to),
+         "n"(from), "n"(n) : "memory");
 }
 
 // ---- mbarriers ----

@@ -18,6 +18,7 @@ enum { LANES = 32 };
 typedef struct Access {
   DType type;
   bool smem, peer, atom, st, cas;
+  unsigned level2;  // the L2 eviction priority (HINT_LEVEL2), or 0
   const char *ptx, *name;
   // Atomic min and max of f32: the function that computes the new value for a
   // compare-and-swap. NULL: another access.
@@ -238,6 +239,12 @@ int ptx_prefetch(const Emit *e, unsigned flags) {
   return size && target_has(e->sm, FT_PREFETCH) ? 32 << size : 0;
 }
 
+unsigned ptx_level2(const Emit *e, unsigned flags) {
+  unsigned priority = hint_get(flags, HINT_LEVEL2);
+  bool other = priority == LEVEL2_FIRST || priority == LEVEL2_LAST;
+  return other && target_has(e->sm, FT_PREFETCH) ? priority : 0;
+}
+
 // Returns the type suffix for ld and st (op is NULL) or for atom.op.
 static const char *suffix(Emit *e, const Ins *i, DType t, const char *op) {
   int bits = dtype_bits(t);
@@ -282,17 +289,21 @@ static Access make_access(Emit *e, const Ins *i) {
               .cas = atom && i->imm == AT_CAS,
               .tries = !tries ? NULL : i->imm == AT_MIN ? "fminf" : "fmaxf"};
   bool global = !a.smem && !a.peer;  // cache hints apply only to global memory
+  a.level2 = global ? ptx_level2(e, f) : 0;
   a.ptx = arena_printf(
-    e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s%s.%s",
+    e->cx, &e->cx->scratch, "%s%s%s%s%s%s%s%s%s%s.%s",
     atom ? "atom" : st ? "st" : "ld", sem, scope,
     a.smem ? ".shared" : a.peer ? "" : ".global",
     global ? hint_text(f, HINT_COP) : "",
     global ? hint_text(f, HINT_EVICT) : "",
+    a.level2 ? ".L2::cache_hint" : "",
     global && ptx_prefetch(e, f) ? hint_text(f, HINT_PREFETCH) : "",
     atom ? "." : "", atom ? put : "",
     tries ? "b32" : suffix(e, i, t, op));
-  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s", a.ptx,
-                         tries ? "." : "", tries ? a.tries : "");
+  char *s = arena_printf(e->cx, &e->cx->scratch, "%s%s%s%s", a.ptx,
+                         tries ? "." : "", tries ? a.tries : "",
+                         a.level2 ? hint_field(HINT_LEVEL2)->value[a.level2].ptx
+                                  : "");
   for (char *p = s; *p; p++)
     if (!isalnum((unsigned char)*p)) *p = '_';
   a.name = s;
@@ -307,6 +318,7 @@ void ptx_note_access(Emit *e, const Ins *i) {
       return;
   Access **v = NEW(e->cx, Access *, e->naccess + 1);
   if (e->naccess) memcpy(v, e->access, e->naccess * sizeof *v);
+  if (a.level2) helper_use(e, H_L2_POLICY);
   v[e->naccess] = NEW(e->cx, Access, 1);
   *v[e->naccess++] = a;
   e->access = v;
@@ -348,6 +360,9 @@ static void print_access(Emit *e, const Access *a) {
   asm_param(&f, PTX(e, "%s%s *", value ? "" : "const ", t), "p");
   ptx = PTX(e, "%s[%%%d]", ptx, asm_in(&f, a->smem ? 'r' : 'l',
                                        address_of(a)));
+  if (a->level2)
+    ptx = PTX(e, "%s, %%%d", ptx, asm_in(&f, 'l', a->level2 == LEVEL2_LAST
+      ? "l2_policy(true)" : "l2_policy(false)"));
   if (a->cas) ptx = PTX(e, "%s, %%%d", ptx, asm_arg(&f, t, "y", c));
   if (value) {
     asm_param(&f, t, "x");

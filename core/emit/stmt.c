@@ -221,6 +221,7 @@ typedef struct Side {
   bool fresh;  // whether this is the first write to the register's word
   bool cut;        // memory only: whether the move is split into pieces
   int l2;          // number of bytes that a load prefetches to L2, or 0
+  unsigned level2; // L2 eviction priority of a load, or 0
   int64_t piece;   // index of the current piece in a move that is split
 } Side;
 
@@ -267,10 +268,12 @@ static const char *vector_type(Emit *e, const Side *d, const Side *s,
   }
 }
 
-// Writes a load with an L2 prefetch. `type` is the loaded type, or NULL for the
-// type of the element.
+// Writes a load with an L2 prefetch or priority. `type` is the loaded type, or
+// NULL for the type of the element.
 static void put_hinted(Emit *e, const Side *s, const char *type) {
-  text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
+  if (s->l2) text_printf(e, "%s<%d>(", helper_use(e, H_LD_L2), s->l2);
+  else text_printf(e, "%s<%s>(", helper_use(e, H_LD_POLICY),
+                   s->level2 == LEVEL2_LAST ? "true" : "false");
   if (type) text_printf(e, "(const %s *)", type);
   expr_pointer(e, s->mem, s->off, type ? PR_UNARY : PR_ANY);
   if (s->cut && s->piece) text_printf(e, " + %" PRId64, s->piece);
@@ -283,7 +286,7 @@ static void put_side(Emit *e, const Side *s, const char *type, bool src) {
     s->regs ? s->g->ctype : dtype_cuda(ir_type(e->fn, s->mem));
   bool below = !s->regs && dtype_bits(ir_type(e->fn, s->mem)) < 8;
   bool plain = strcmp(own, type) == 0 && !below;
-  if (src && s->l2) {
+  if (src && (s->l2 || s->level2)) {
     put_hinted(e, s, plain ? NULL : type);
     return;
   }
@@ -466,6 +469,7 @@ void stmt_copy(Emit *e, Ref r) {
   Side d = side_of(e, &dst), s = side_of(e, &src);
   d.fresh = e->fresh[r];
   s.l2 = ptx_prefetch(e, i->flags);
+  s.level2 = ptx_level2(e, i->flags);
   bool wide = i->imm == 256;
   bool fits = wide || ((aligned(&d, i->imm) || partial(&d, i->imm)) &&
                        (aligned(&s, i->imm) || partial(&s, i->imm)));
@@ -504,6 +508,8 @@ static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
     {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
   if (ptx_prefetch(e, flags))
     return helper_use(e, global ? H_CP_ASYNC_CG_L2 : H_CP_ASYNC_CA_L2);
+  if (ptx_level2(e, flags))
+    return helper_use(e, global ? H_CP_ASYNC_CG_POLICY : H_CP_ASYNC_CA_POLICY);
   if (!global) return helper_use(e, ca[zfill][bits / 64]);
   return helper_use(e, zfill ? H_CP_ASYNC_CG16_ZFILL : H_CP_ASYNC_CG16);
 }
@@ -524,8 +530,13 @@ void stmt_async(Emit *e, Ref r) {
   int64_t to = expr_beyond(e, dst.ref, dst.off);
   int64_t from = expr_beyond(e, src.ref, src.off);
   int l2 = ptx_prefetch(e, i->flags);
+  unsigned level2 = ptx_level2(e, i->flags);
   if (l2) text_printf(e, "<%d, %d, %" PRId64 ", %" PRId64 ">", l2,
                       (int)i->imm / 8, to, from);
+  else if (level2)
+    text_printf(e, "<%s, %d, %" PRId64 ", %" PRId64 ">",
+                level2 == LEVEL2_LAST ? "true" : "false", (int)i->imm / 8, to,
+                from);
   else if (from) text_printf(e, "<%" PRId64 ", %" PRId64 ">", to, from);
   else if (to) text_printf(e, "<%" PRId64 ">", to);
   text_puts(e, "(");

@@ -183,10 +183,11 @@ static void put_flags(Dump *d, const Ins *i) {
         PUT(d, f & TCF_AFTER ? ".after_thread_sync" : ".before_thread_sync");
       break;
     case FLAGS_HINTS: put_hints(d, f, 0); break;
-    case FLAGS_PREFETCH: PUT(d, "%s", hint_text(f, HINT_PREFETCH)); break;
+    case FLAGS_LEVEL2: put_hints(d, f, HINT_PREFETCH); break;
     case FLAGS_CPASYNC:
-      PUT(d, "%s%s%s", f & CPF_GLOBAL ? ".cg" : "",
-          f & CPF_ZFILL ? ".zfill" : "", hint_text(f, HINT_PREFETCH));
+      PUT(d, "%s%s", f & CPF_GLOBAL ? ".cg" : "",
+          f & CPF_ZFILL ? ".zfill" : "");
+      put_hints(d, f, HINT_PREFETCH);
       break;
     case FLAGS_MBAR:
       put_hints(d, f, HINT_SEM);

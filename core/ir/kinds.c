@@ -25,7 +25,8 @@ static const FenceRow fences[] = {
 
 static const HintField hints[] = {
 #define HV(id, name, ptx) {name, ptx},
-#define HF(id, shift, name, values) {name, shift, {{"", ""}, values(HV)}},
+#define HF(id, shift, bits, name, values) \
+  {name, shift, bits, {{"", ""}, values(HV)}},
   HINTS(HF)
 #undef HF
 #undef HV

@@ -141,10 +141,10 @@ AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
 // Hints of a memory access. For LD, ST, ATOMIC and MBAR*, Ins.flags has a field
-// of 3 bits for each kind of hint. COPY and CPASYNC have only the field of
-// PREFETCH. An access without hints has 0 in all fields. HV(ID, "name", "PTX"):
-// a value of a hint, numbered from 1. HF(ID, shift, "name", values): a hint and
-// its field.
+// for each kind of hint. COPY and CPASYNC have only the fields of PREFETCH and
+// LEVEL2. An access without hints has 0 in all fields. HV(ID, "name", "PTX"): a
+// value of a hint, numbered from 1. HF(ID, shift, bits, "name", values): a hint
+// and its field of Ins.flags.
 #define HINT_COPS(HV) /* cache operator */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \
@@ -167,17 +167,24 @@ FenceKind fence_find(const char *name);
   HV(PREFETCH_64, "size_64b", ".L2::64B") \
   HV(PREFETCH_128, "size_128b", ".L2::128B") \
   HV(PREFETCH_256, "size_256b", ".L2::256B")
+#define HINT_LEVELS2(HV) /* L2 eviction priority */ \
+  HV(LEVEL2_NORMAL, "evict_normal", ".L2::evict_normal") \
+  HV(LEVEL2_FIRST, "evict_first", ".L2::evict_first") \
+  HV(LEVEL2_LAST, "evict_last", ".L2::evict_last")
 #define HINTS(HF) \
-  HF(COP, 0, "cop", HINT_COPS) HF(SEM, 3, "sem", HINT_SEMS) \
-  HF(SCOPE, 6, "scope", HINT_SCOPES) \
-  HF(EVICT, 9, "level1_eviction_priority", HINT_EVICTS) \
-  HF(PREFETCH, 12, "level_prefetch_size", HINT_PREFETCHES)
+  HF(COP, 0, 3, "cop", HINT_COPS) HF(SEM, 3, 3, "sem", HINT_SEMS) \
+  HF(SCOPE, 6, 3, "scope", HINT_SCOPES) \
+  HF(EVICT, 9, 3, "level1_eviction_priority", HINT_EVICTS) \
+  HF(PREFETCH, 12, 2, "level_prefetch_size", HINT_PREFETCHES) \
+  HF(LEVEL2, 14, 2, "level2_eviction_priority", HINT_LEVELS2)
 #define HV(id, name, ptx) id,
 enum { COP_NONE, HINT_COPS(HV) };
 enum { SEM_NONE, HINT_SEMS(HV) };
 enum { SCOPE_NONE, HINT_SCOPES(HV) };
 enum { EVICT_ANY, HINT_EVICTS(HV) };
 enum { PREFETCH_NONE, HINT_PREFETCHES(HV) };
+enum { LEVEL2_ANY, HINT_LEVELS2(HV) };
+enum { LEVEL2_HINTS = 15 << 12 };  // the fields of PREFETCH and LEVEL2
 #undef HV
 // Code relies on this order: memory orders from the weakest to the strongest,
 // scopes from the narrowest to the widest.
@@ -187,21 +194,21 @@ CONSECUTIVE(2, SCOPE_CTA, SCOPE_CLUSTER);
 CONSECUTIVE(2, SCOPE_GPU, SCOPE_SYS);
 CONSECUTIVE(2, SCOPE_CLUSTER, SCOPE_GPU);
 typedef enum HintId {
-#define HF(id, shift, name, values) HINT_##id,
+#define HF(id, shift, bits, name, values) HINT_##id,
   HINTS(HF)
 #undef HF
   HINT_COUNT
 } HintId;
 typedef struct HintField {
   const char *name;
-  unsigned shift;
+  unsigned shift, bits;
   // Texts of the values. Value 0 has empty texts. The entry after the last
   // value has a NULL name.
   struct { const char *name, *ptx; } value[8];
 } HintField;
 const HintField *hint_field(HintId f);
 static inline unsigned hint_get(unsigned flags, HintId f) {
-  return flags >> hint_field(f)->shift & 7u;
+  return flags >> hint_field(f)->shift & ((1u << hint_field(f)->bits) - 1);
 }
 // Other bits of Ins.flags. For MBAR* they are in the COP field.
 // - MBF_ARRIVE: MBARTX also arrives.

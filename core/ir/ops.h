@@ -44,8 +44,8 @@
 //   LEVELS  number of regions to leave, the innermost first
 // flags: the meaning of Ins.flags (kinds.h), besides INF_ASIDE:
 //   NONE  nothing                     OUTPUTS  number of variables that are set
-//   HINTS  all hints of an access     PREFETCH  only HINT_PREFETCH
-//   CPASYNC  CPF_*, HINT_PREFETCH     MBAR  MBF_*, hints from HINT_SEM on
+//   HINTS  all hints of an access     LEVEL2  hints from HINT_PREFETCH on
+//   CPASYNC  CPF_*, LEVEL2            MBAR  MBF_*, hints from HINT_SEM on
 //   CLUSTER  CLF_*                    BARRIER  BRF_*
 //   BULK  BKF_* of bulk copies        READ  BKF_READ
 //   FIELD  a TensorMapField           REGISTERS  RGF_*
@@ -204,7 +204,7 @@ OP(PICK, "pick", "src:r.r index:v", ELEMENTS, NONE, ANY, REGS, LANE, EXACT,
 DO(PUT, "put", "dst:a.r value:v index:v", ELEMENTS, NONE, NONE, REGS, LANE,
    EXACT, NONE, CHOICE, NEVER)
 // Vector copies of 8 to 256 bits, contiguous on both sides.
-DO(COPY, "copy", "dst:w src:r pred:p?", BITS, PREFETCH, NONE, MEMORY, LANE,
+DO(COPY, "copy", "dst:w src:r pred:p?", BITS, LEVEL2, NONE, MEMORY, LANE,
    EXACT, NONE, ACCESS, NEVER)
 // cp.async. pred: whether to read; part: number of bytes to read. Without these
 // operands, the copy reads all bytes. It fills bytes that it does not read with

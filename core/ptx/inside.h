@@ -427,6 +427,7 @@ void row_check(PtxOp *o, int k);
 void row_fetch(PtxOp *o, int k);     // params.c
 void row_sleep(PtxOp *o, int k);
 void row_nothing(PtxOp *o, int k);
+void row_policy(PtxOp *o, int k);
 // matrix.c
 void row_mma(PtxOp *o, int k);
 void row_matrix(PtxOp *o, int k);    // k = 0: ldmatrix; 1: stmatrix

@@ -225,8 +225,8 @@ static void load_from(PtxOp *o, const Access *x, Place p, Ref v[8]) {
     Ref regs = through(o, x->own, x->n);
     Ref y[4] = {regs, number(o, DT_I32, 0), p.mem, p.off};
     operands_emit(b->cx, b->fn, (Ins){.op = OP_COPY,
-      .imm = x->n * x->type.bits, .flags = x->flags & 7u << 12}, y, 4, NULL,
-      0);
+      .imm = x->n * x->type.bits, .flags = x->flags & LEVEL2_HINTS}, y, 4,
+      NULL, 0);
     p = (Place){regs, 0};
     ld.flags = 0;
   }

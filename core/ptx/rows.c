@@ -14,7 +14,8 @@
 #define MEMORY "weak relaxed acquire release volatile cta cluster gpu sys " \
   "global shared shared::cta shared::cluster local " \
   "L1::evict_normal L1::evict_first L1::evict_last L1::no_allocate " \
-  "L1::evict_unchanged L2::cache_hint ca cg cs lu cv wb wt"
+  "L1::evict_unchanged L2::evict_normal L2::evict_first L2::evict_last " \
+  "L2::cache_hint ca cg cs lu cv wb wt"
 #define ANY_TYPE "b8 b16 b32 b64 b128 u8 u16 u32 u64 s8 s16 s32 s64 f32 " \
   "f64"
 #define COMPARES "eq ne lt le gt ge lo ls hi hs equ neu ltu leu gtu geu " \
@@ -163,6 +164,10 @@ static const PtxRow rows[] = {
    "v4 v8 " MEMORY " " BITS " " WORDS " " FLOATS " acq_rel", ""},
   {"prefetch", ROW, 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
   {"prefetchu", ROW, 0, false, row_nothing, 0, EVERYTHING, "does nothing"},
+  {"applypriority", ROW, 0, false, row_nothing, 0, "global L2::evict_normal",
+   "does nothing"},
+  {"createpolicy", ROW, 1, false, row_policy, 0, EVERYTHING,
+   "returns 0; cache policies have no effect"},
   {"prefetch.tensormap", ROW, 0, false, row_prefetch, 0, EVERYTHING, ""},
   {"tensormap.replace", ROW, 0, false, row_replace, 0,
     "tile global shared::cta "

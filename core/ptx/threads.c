@@ -282,4 +282,9 @@ void row_nothing(PtxOp *o, int k) {
   (void)k;
   o->used = UINT32_MAX;
 }
+
+void row_policy(PtxOp *o, int k) {
+  row_nothing(o, k);
+  op_result(o, number(o, DT_U64, 0));
+}
 // SPDX-License-Identifier: MIT

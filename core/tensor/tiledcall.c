@@ -395,9 +395,11 @@ static void check_operands(Copy *k) {
                i ? "destination" : "source", pair_text(k));
   check_copy_types(k);
   if (k->a->hints && k->src->space != SP_GMEM)
-    ctx_fail(cx, ERR_ARG, "copy: level_prefetch_size applies to reads of "
-             "global memory, but the source is in %s%s", spaces[k->src->space],
-             pair_text(k));
+    ctx_fail(cx, ERR_ARG, "copy: %s applies to reads of global memory, but "
+             "the source is in %s%s",
+             hint_field(hint_get(k->a->hints, HINT_LEVEL2) ? HINT_LEVEL2
+                                                           : HINT_PREFETCH)
+               ->name, spaces[k->src->space], pair_text(k));
   switch (k->a->row->op) {
     case CO_CPASYNC:
       check_spaces(k, SP_GMEM, SP_SMEM);

@@ -20,6 +20,7 @@ for key, values in pairs {
     cop = "ca cg cs lu cv wb wt",
     level1_eviction_priority = "evict_normal evict_first evict_last "
       .. "evict_no_allocate evict_unchanged",
+    level2_eviction_priority = "evict_normal evict_first evict_last",
     level_prefetch_size = "size_64b size_128b size_256b"} do
   for value in values:gmatch "%S+" do
     MORE[#MORE + 1] = {[key] = value}

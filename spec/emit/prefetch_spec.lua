@@ -1,18 +1,20 @@
--- Tests the option level_prefetch_size of atoms and of cute.arch.load: their
--- loads and cp.async must prefetch memory into L2.
+-- Tests the options level_prefetch_size and level2_eviction_priority of atoms
+-- and of cute.arch.load: their loads and cp.async must prefetch memory into L2,
+-- or change which lines L2 evicts.
 local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 local _ = cute._
 
--- Copies X to Y by loads and cp.async of 8 to 128 bits with prefetch `size`.
+-- Copies X to Y by loads and cp.async of 8 to 128 bits with the option `name`.
 -- Only even threads copy the last 8 of their 64 bytes; the others store zeros.
-local function copies(size)
+local function copies(value, name)
+  name = name or "level_prefetch_size"
   return function(X, Y)
     local tid = cute.arch.thread_idx()
-    local function atom(name, dtype, bits)
-      return cute.make_copy_atom(name, dtype, {num_bits_per_copy = bits,
-        level_prefetch_size = size})
+    local function atom(copy, dtype, bits)
+      return cute.make_copy_atom(copy, dtype, {num_bits_per_copy = bits,
+                                               [name] = value})
     end
     local function runs(t, n)
       return cute.make_tensor(t.iterator, cute.make_layout {n, 2048 // n})
@@ -28,14 +30,13 @@ local function copies(size)
     cute.copy(atom("UniversalCopy", cute.u8, 32), part(4, 8))
     cute.copy(atom("UniversalCopy", cute.u8, 16), part(2, 18))
     cute.copy(atom("UniversalCopy", cute.u8, 8), part(1, 38))
-    r[39] = cute.arch.load(X.iterator + (64 * tid + 39), nil,
-                           {level_prefetch_size = size})
+    r[39] = cute.arch.load(X.iterator + (64 * tid + 39), nil, {[name] = value})
     for i = 40, 47 do r[i] = X[64 * tid + i] end
     local s = cute.make_smem_tensor(cute.u8, cute.make_layout {16, 64}, 16)
     local even = cute.make_rmem_tensor({1}, cute.boolean)
     even[0] = cute.eq(tid % 2, 0)
-    for i, name in ipairs {"GLOBAL", "ALWAYS"} do
-      cute.copy(atom("SM80_CP_ASYNC_CACHE" .. name .. "_ZFILL", cute.u8,
+    for i, where in ipairs {"GLOBAL", "ALWAYS"} do
+      cute.copy(atom("SM80_CP_ASYNC_CACHE" .. where .. "_ZFILL", cute.u8,
                      i == 1 and 128 or 64),
         cute.make_tensor(runs(X, 16)(_, tid * 4 + 3).iterator + 8 * (i - 1),
                          cute.make_layout(i == 1 and 16 or 8)),
@@ -65,6 +66,13 @@ local function right(y, x)
     assert.equal(i % 64 >= 56 and i // 64 % 2 == 1 and 0 or x(i), y(i), i)
   end
 end
+
+local VALUES = {size_64b = "level_prefetch_size",
+                size_128b = "level_prefetch_size",
+                size_256b = "level_prefetch_size",
+                evict_first = "level2_eviction_priority",
+                evict_last = "level2_eviction_priority",
+                evict_normal = "level2_eviction_priority"}
 
 describe("an L2 prefetch size of a load", function()
   it("is in the text for each width, and only in copies", function()
@@ -97,19 +105,28 @@ describe("an L2 prefetch size of a load", function()
   end)
 
   it("changes no value", function()
-    for _, size in ipairs {"size_64b", "size_128b", "size_256b"} do
+    for value, name in pairs(VALUES) do
       local x, y = operands()
-      cute.kernel("k", copies(size))(x, y):launch {grid = 1, block = 32}
+      cute.kernel("k", copies(value, name))(x, y):launch {grid = 1, block = 32}
       right(y, x)
     end
   end)
 
   it("changes no value on a GPU #gpu", function()
-    for _, size in ipairs {"size_64b", "size_128b", "size_256b"} do
+    for value, name in pairs(VALUES) do
       local X, Y, x = operands "gpu"
-      cute.kernel("k", copies(size))(X, Y):launch {grid = 1, block = 32}
+      cute.kernel("k", copies(value, name))(X, Y):launch {grid = 1, block = 32}
       right(Y:to "host", x)
     end
+  end)
+
+  it("is not combined with a priority", function()
+    support.raises("pass either level_prefetch_size or "
+      .. "level2_eviction_priority, not both", function()
+        cute.make_copy_atom("UniversalCopy", cute.u8, {
+          level_prefetch_size = "size_64b",
+          level2_eviction_priority = "evict_last"})
+      end)
   end)
 
   it("needs global memory, and a size that exists", function()
@@ -133,6 +150,105 @@ describe("an L2 prefetch size of a load", function()
     support.raises("store: no option 'level_prefetch_size'", function()
       traced(function(_, Y)
         cute.arch.store(Y.iterator, 1, {level_prefetch_size = "size_64b"})
+      end)
+    end)
+  end)
+end)
+
+describe("an L2 eviction priority of a load", function()
+  local function traced(value, f)
+    local x, y = operands()
+    return cute.kernel("k", f or copies(value, "level2_eviction_priority"))(
+      x, y):trace {grid = 1, block = 32}
+  end
+
+  it("is in the text for each width, and only in copies", function()
+    for value, last in pairs {evict_last = "true", evict_first = "false"} do
+      local program = traced(value)
+      local text = program:cuda "sm_90a"
+      for _, type in ipairs {"uint4", "uint2", "unsigned", "unsigned short"} do
+        assert.truthy(text:find(("ld_policy<%s>((const %s *)"):format(last,
+          type), 1, true), type)
+      end
+      assert.truthy(text:find("ld_policy<" .. last .. ">%(X %+ "))
+      assert.truthy(text:find("ld.global.L2::cache_hint.u8", 1, true))
+      assert.truthy(text:find("cp_async_cg_policy<" .. last .. ", 16, ", 1,
+                              true))
+      assert.truthy(text:find("cp_async_ca_policy<" .. last .. ", 8, ", 1,
+                              true))
+      for _, name in ipairs {"copy", "cp.async.cg", "cp.async.zfill", "ld"} do
+        assert.truthy(program.ir:find(name .. ".L2::" .. value, 1, true), name)
+      end
+      if not kernels.compiles(program, {"sm_80", "sm_90a", "sm_120a"}) then
+        pending "needs NVRTC"
+      end
+    end
+    assert.falsy(traced "evict_normal":cuda "sm_90a":find("policy", 1, true))
+    local first = traced(nil, function(X, Y)
+      Y[0] = cute.arch.load(X.iterator, nil,
+                            {level2_eviction_priority = "evict_first"})
+    end)
+    assert.truthy(first:cuda "sm_80":find("L2::cache_hint", 1, true))
+    assert.falsy(first:cuda "sm_75":find("L2::", 1, true))
+  end)
+
+  it("needs no other access of its kind", function()
+    for _, name in ipairs {"UniversalCopy", "SM80_CP_ASYNC_CACHEALWAYS",
+                           "SM80_CP_ASYNC_CACHEGLOBAL"} do
+      local program = traced(nil, function(X, Y)
+        local atom = cute.make_copy_atom(name, cute.u8, {
+          num_bits_per_copy = 128, level2_eviction_priority = "evict_last"})
+        local function sixteen(t)
+          return cute.make_tensor(t.iterator, cute.make_layout {16})
+        end
+        local s = cute.make_smem_tensor(cute.u8, cute.make_layout {16}, 16)
+        cute.copy(atom, sixteen(X), s)
+        cute.arch.cp_async_commit_group()
+        cute.arch.cp_async_wait_group(0)
+        cute.autovec_copy(s, sixteen(Y))
+      end)
+      if not kernels.compiles(program, {"sm_80", "sm_90a"}) then
+        pending "needs NVRTC"
+      end
+    end
+  end)
+
+  it("may have a prefetch size, a cache operator and an order", function()
+    local all = {level2_eviction_priority = "evict_first",
+                 level_prefetch_size = "size_64b"}
+    for key, value in pairs {cop = "cg", sem = "acquire"} do
+      local o = {[key] = value}
+      for k, v in pairs(all) do o[k] = v end
+      local program = traced(nil, function(X, Y)
+        Y[0] = cute.arch.load(X.iterator, nil, o)
+      end)
+      assert.truthy(program:cuda "sm_90a":find("L2::cache_hint.L2::64B", 1,
+                                               true))
+      if not kernels.compiles(program, {"sm_80", "sm_90a"}) then
+        pending "needs NVRTC"
+      end
+    end
+  end)
+
+  it("needs global memory, and a priority that exists", function()
+    support.raises("no level2_eviction_priority 'first' (evict_normal "
+      .. "evict_first evict_last)", function()
+        cute.make_copy_atom("UniversalCopy", cute.u8,
+                            {level2_eviction_priority = "first"})
+      end)
+    support.raises("level2_eviction_priority applies to reads of global "
+      .. "memory, but the source is in shared memory", function()
+        traced(nil, function(_, Y)
+          local s = cute.make_smem_tensor(cute.u8, cute.make_layout {1})
+          cute.copy(cute.make_copy_atom("UniversalCopy", cute.u8,
+            {level2_eviction_priority = "evict_last"}), s,
+            cute.make_tensor(Y.iterator, cute.make_layout {1}))
+        end)
+      end)
+    support.raises("store: no option 'level2_eviction_priority'", function()
+      traced(nil, function(_, Y)
+        cute.arch.store(Y.iterator, 1,
+                        {level2_eviction_priority = "evict_last"})
       end)
     end)
   end)

@@ -74,5 +74,34 @@ describe("a form of an instruction", function()
       grid = 1, block = 1, device = "sim:sm_90a"}
     assert.equal(9, x[0])
   end)
+
+  -- Triton gives loads such a priority, and NVRTC keeps the policy in PTX.
+  it("ignores cache policies and priorities", function()
+    local x, y = cute.zeros({256}, cute.f32), cute.zeros({256}, cute.f32)
+    for i = 0, 255 do x[i] = i end
+    cute.ptx([[
+.version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry k(.param .u64 px, .param .u64 py) {
+.reg .b64 x, y, p<3>; .reg .f32 f<5>; .reg .b32 i; .reg .b64 at;
+ld.param.u64 x, [px];
+ld.param.u64 y, [py];
+createpolicy.fractional.L2::evict_last.b64 p0, 1.0;
+createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 p1, 0.5;
+createpolicy.range.global.L2::evict_first.L2::evict_unchanged.b64 p2, [x], 64, 256;
+mov.u32 i, %tid.x;
+mul.wide.u32 at, i, 16;
+add.s64 x, x, at;
+add.s64 y, y, at;
+ld.global.L1::evict_last.L2::cache_hint.v4.f32 {f0, f1, f2, f3}, [x], p0;
+ld.global.L2::cache_hint.L2::128B.f32 f4, [x], p2;
+applypriority.global.L2::evict_normal [x], 128;
+add.f32 f0, f0, f4;
+st.global.L1::evict_first.L2::cache_hint.v4.f32 [y], {f0, f1, f2, f3}, p1;
+ret;
+}]]):kernel "k"(x, y):launch {grid = 1, block = 64, device = "sim"}
+    for i = 0, 255 do assert.equal(i % 4 == 0 and 2 * i or i, y(i)) end
+  end)
 end)
 -- SPDX-License-Identifier: MIT

@@ -12,6 +12,8 @@
 --   "evict_no_allocate" "evict_unchanged".
 -- level_prefetch_size: memory that a load prefetches into L2: "size_64b"
 --   "size_128b" "size_256b" (sm_80; ignored for older targets).
+-- level2_eviction_priority: which lines L2 evicts sooner or later than others,
+--   for loads: "evict_normal" "evict_first" "evict_last" (likewise).
 --
 -- Accesses with a memory order do not race with each other, and order other
 -- accesses according to the PTX memory model (docs/errors.md, "race"). The
@@ -29,7 +31,8 @@ local memory = {}
 local FIELDS = core.hints()
 local ALLOWED = {
   load = {sem = "relaxed acquire", cop = "ca cg cs lu cv",
-          level_prefetch_size = "size_64b size_128b size_256b"},
+          level_prefetch_size = "size_64b size_128b size_256b",
+          level2_eviction_priority = "evict_normal evict_first evict_last"},
   store = {sem = "relaxed release", cop = "wb cg cs wt"},
   atomic = {sem = "relaxed acquire release acq_rel"},
 }
@@ -309,7 +312,8 @@ return sign.public("cute.arch.", memory, (([[
   atomic_cas(pointer: tensor, opts: {cmp scope sem val})
   red(pointer: tensor, value: number|value, opts: {op scope sem})
   load(pointer: tensor, dtype?: dtype|string,
-    opts?: {cop level1_eviction_priority level_prefetch_size scope sem})
+    opts?: {cop level1_eviction_priority level2_eviction_priority
+    level_prefetch_size scope sem})
   store(pointer: tensor, value: number|boolean|value,
     opts?: {cop level1_eviction_priority scope sem})
   alloc_smem(dtype: dtype|string, n: integer, alignment?: integer)

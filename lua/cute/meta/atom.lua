@@ -77,14 +77,15 @@ function cute.make_mma_atom(name) end
 ---and strides are aligned to the copy's width; "DefaultCopy" uses only the
 ---alignment that is known. level_prefetch_size ("size_64b", "size_128b",
 ---"size_256b") sets how much memory a load of global memory or a cp.async
----prefetches into L2.
+---prefetches into L2; level2_eviction_priority ("evict_first", "evict_last",
+---"evict_normal") sets whether L2 evicts its lines before or after others.
 ---
 ---     cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16).value_type  --> bf16
 ---@param name string|table a C++ name, or an operation of cute.nvgpu and
 ---cute.nvgpu.cpasync
 ---@param dtype? cute.DType type of the values; an operation may already have it
 ---@param bits? integer|table {num_bits_per_copy: integer?, level_prefetch_size:
----string?} width of one copy
+---string?, level2_eviction_priority: string?} width of one copy
 ---@return cute.CopyAtom
 function cute.make_copy_atom(name, dtype, bits) end
 

@@ -541,6 +541,14 @@ local function distribute(o, p)
   p.early = o.pdl and not o.dynamic and (few or all > STAYS)
 end
 
+-- Returns p with other extents, which are the kernel's arguments from
+-- args[from] on.
+local function with_extents(p, args, from)
+  local e = table.move(args, from, from + #p.extents - 1, 1, {})
+  return setmetatable({extents = e, count = vectors_in(e, p.width)},
+                      {__index = p})
+end
+
 --- Returns a kernel with the inputs, the results and the scalars as arguments,
 -- and its launch parameters.
 ---@param o table {f: function, n: integer?, inputs: any[], outputs: any[]?,

@@ -338,8 +338,8 @@ end
 ---------------------------------------------------------------------------
 
 -- The bytes of a tensor from which on its loads get the L2 priority "evict
--- last". L2 then writes results to memory in longer runs: on an H200, RMSNorm of
--- 32768 rows of 8192 bf16 takes 250 us, otherwise 260.
+-- last". L2 then writes results to memory in longer runs: on an H200, RMSNorm
+-- of 32768 rows of 8192 bf16 takes 250 us, otherwise 260.
 local LONG = 1 << 27
 
 local function is_long(plan, t)

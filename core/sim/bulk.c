@@ -321,11 +321,10 @@ static bool box_aligned(SimWarp *w, const SimIns *i, int l, bool write) {
   return false;
 }
 
-// Begins a report of a box that lane l may not copy from or to its place.
+// Reports that lane l's box may not begin where it does.
 static SimFault *tell_box(SimWarp *w, const SimIns *i, int l, const Copy *k,
-                          SimKind kind, int64_t element, bool write) {
-  const SimMem *m = k->m.tensor;
-  SimFault *f = simreport_fault(w, kind, l, i->src, 0, m->index, element);
+                          SimKind kind, bool write) {
+  SimFault *f = simreport_fault(w, kind, l, i->src, 0, k->m.tensor->index, 0);
   if (!f) return NULL;
   f->access.write = write;
   f->access.box = true;
@@ -334,24 +333,22 @@ static SimFault *tell_box(SimWarp *w, const SimIns *i, int l, const Copy *k,
   return f;
 }
 
-// Reports a box whose first byte in global memory is not aligned to 16 bytes.
-// On an H200, a load or a store of such a box raises an illegal instruction.
-static void tell_unaligned(SimWarp *w, const SimIns *i, int l, const Copy *k,
-                           int64_t at, bool write) {
-  SimFault *f = tell_box(w, i, l, k, SIM_ALIGN, at * 8 / k->m.tensor->own,
-                         write);
-  if (f) f->access.size = 16;
-}
-
-// Reports a store whose box begins at a negative coordinate. On an H200, it
-// raises an illegal instruction; a load fills the elements outside.
-static void check_negative(SimWarp *w, const SimIns *i, int l, const Copy *k) {
+// Checks where a box begins: at a multiple of 16 bytes and, if it is stored and
+// not a box of im2col or of rows, at no negative coordinate. On an H200, other
+// boxes raise an illegal instruction, even if they are outside of the tensor.
+static void check_box(SimWarp *w, const SimIns *i, int l, const Copy *k,
+                      bool write) {
   const TensorMap *m = &k->m.map;
+  if (k->at[0] * k->m.bits % 128) {
+    SimFault *f = tell_box(w, i, l, k, SIM_ALIGN, write);
+    if (f) f->access.size = 16;
+    return;
+  }
   bool negative = false;
   for (int c = 0; c < m->rank; c++) negative |= k->at[c] < 0;
-  SimFault *f = negative ? tell_box(w, i, l, k, SIM_OOB, 0, true) : NULL;
-  if (!f) return;
-  for (int c = 0; c < m->rank; c++) f->extent[c] = m->extent[c];
+  if (!write || !negative || m->im2col || k->b->flags & BKF_ROWS) return;
+  SimFault *f = tell_box(w, i, l, k, SIM_OOB, true);
+  for (int c = 0; f && c < m->rank; c++) f->extent[c] = m->extent[c];
 }
 
 // Reports a box whose coordinates come from products that overflowed.
@@ -372,17 +369,12 @@ static void see_global(SimWarp *w, const SimIns *i, int l, const Copy *k,
   SimStat *s = &w->cluster->out->stat[i->stat];
   int64_t moved = 0;
   if (k->b->boxes && w->wraps.some && i->wraps) check_coordinates(w, i, l, k);
-  if (k->b->boxes && write && !k->m.map.im2col &&
-      !(k->b->flags & BKF_ROWS))
-    check_negative(w, i, l, k);
+  if (k->b->boxes) check_box(w, i, l, k, write);
   for (int64_t r = 0; r < runs_of(k); r++) {
     Run run = run_of(k, r);
     if (!run.n) continue;
-    if (!moved) {  // Report only the first invalid run of the copy.
+    if (!moved)  // Report only the first invalid run of the copy.
       simmem_depends(w, i, l, m, run.global * 8 / m->own, write);
-      if (k->b->boxes && k->at[0] * k->m.bits % 128)
-        tell_unaligned(w, i, l, k, run.global, write);
-    }
     moved += run.n;
     s->sectors += (uint64_t)((run.global + run.n - 1) / 32 - run.global / 32) +
                   1;

@@ -89,7 +89,7 @@ ld.param.u64 x, [px];
 ld.param.u64 y, [py];
 createpolicy.fractional.L2::evict_last.b64 p0, 1.0;
 createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 p1, 0.5;
-createpolicy.range.global.L2::evict_first.L2::evict_unchanged.b64 p2, [x], 64, 256;
+createpolicy.range.global.L2::evict_first.b64 p2, [x], 64, 256;
 mov.u32 i, %tid.x;
 mul.wide.u32 at, i, 16;
 add.s64 x, x, at;

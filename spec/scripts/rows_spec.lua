@@ -265,6 +265,23 @@ describe("kernels along rows", function()
     end
   end)
 
+  it("keep long tensors in L2, from registers and from shared memory", function()
+    local norm = require "kernels.norm"
+    for _, c in ipairs {{8192, 8192, "copy.L2::evict_last", 2},
+                        {2048, 32768, "cp.async.cg.L2::evict_last", 8},
+                        {4096, 8192, "evict_last", 0}} do
+      local k = norm.rms {n = c[2], dtype = cute.bf16}
+      local function matrix()
+        return cute.make_fake_compact_tensor(cute.bf16, {c[1], c[2]},
+          {stride_order = {1, 0}, assumed_align = 16})
+      end
+      local p = k.kernel(matrix(), matrix(), 1e-5):trace {grid = k.grid(c[1]),
+        block = k.block}
+      assert.equal(c[4], select(2, p.ir:gsub(c[3], "")), c[3])
+      if not kernels.compiles(p, {"sm_90a"}) then pending "needs NVRTC" end
+    end
+  end)
+
   it("reject rows that blocks cannot share", function()
     local norm = require "kernels.norm"
     for _, o in ipairs {{blocks = 2, threads = 32}, {blocks = 2, n = 9},
@@ -491,6 +508,36 @@ describe("elementwise", function()
     local r = support.report(k.kernel(x, y):launch {grid = k.grid,
       block = k.block, device = "sim", faults = "return"})
     assert.equal("out-of-bounds", r.reports[1].kind)
+  end)
+
+  -- Traces sums of `inputs` tensors of n f16. Returns the threads of a block,
+  -- whether the next launch begins before the stores, and the number of loads
+  -- that L2 evicts last.
+  local function traced(inputs, n)
+    local types, list = {}, {}
+    for i = 1, inputs do types[i] = cute.f16 end
+    for i = 1, inputs + 1 do
+      list[i] = cute.make_fake_compact_tensor(cute.f16, {n},
+                                              {assumed_align = 16})
+    end
+    local k = elementwise {n = n, inputs = types, outputs = {cute.f16},
+      pdl = true, f = function(a, b) return b and a + b or -a end}
+    local ir = k.kernel(table.unpack(list)):trace {grid = k.grid,
+      block = k.block}.ir
+    local early = ir:find("griddepcontrol.launch_dependents", 1, true)
+    local store = ir:find("copy 128 bits arg" .. inputs + 1, 1, true)
+    return k.block, early and early < store or false,
+      select(2, ir:gsub("copy.L2::evict_last", ""))
+  end
+
+  it("distributes elements by their bytes, and by what L2 keeps", function()
+    for _, c in ipairs {
+        {1, 1 << 18, 256, true, 0}, {1, 1 << 22, 128, false, 0},
+        {2, 1 << 20, 256, true, 0}, {2, 1 << 22, 256, false, 0},
+        {1, 1 << 26, 256, true, 0}, {1, 1 << 28, 256, true, 1},
+        {2, 1 << 28, 256, true, 2}} do
+      assert.same(c, {c[1], c[2], traced(c[1], c[2])})
+    end
   end)
 
   it("rejects tensors with another order of elements", function()

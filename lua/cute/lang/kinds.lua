@@ -214,7 +214,7 @@ fault {kind = "misaligned",
   {"{verb} at address {address}, which is not a multiple of {size} bytes",
     when = function(f) return f.wild end},
   {"{verb} of a TMA box that does not begin at a multiple of {size} bytes: "
-    .. "{element}", when = function(f) return f.box end,
+    .. "{coord} of {mem}", when = function(f) return f.box end,
     cure = "let the box begin at a multiple of 16 bytes of the contiguous "
       .. "mode, the first one of this coordinate; a wider box can contain the "
       .. "elements before and after a tile"},

@@ -180,6 +180,8 @@ build = {
         "kernels/histogram.lua",
       ["kernels.kept"] =
         "kernels/kept.lua",
+      ["kernels.l2_priority"] =
+        "kernels/l2_priority.lua",
       ["kernels.multiblock_rows"] =
         "kernels/multiblock_rows.lua",
       ["kernels.norm"] =

@@ -43,6 +43,7 @@
 -- its elements are loaded one by one.
 local core = require "cute.core"
 local cute = require "cute"
+local l2_priority = require "kernels.l2_priority"
 local rules = require "kernels.operand_rules"
 local _ = cute._
 
@@ -57,12 +58,31 @@ local function widened(v)
   return d.is_float and d.bits < 32 and v:to(cute.f32) or v
 end
 
--- With `last`, L2 evicts the lines after others.
-local function load(view, last)
+-- Returns the number of whole vectors of `width` elements in a tensor.
+local function vectors_in(extents, width)
+  local count = extents[1] // width
+  for i = 2, #extents do count = count * extents[i] end
+  return count
+end
+
+-- Returns the bytes of operand x of p, 0 if it is broadcast along a mode.
+local function bytes_of(p, x)
+  local broadcast = math.min(table.unpack(x.stride)) == 0
+  return broadcast and 0
+    or vectors_in(p.extents, p.width) * p.width * x.dtype.bits // 8
+end
+
+-- Returns the L2 priority of loads of input x of p.
+local function priority_of(p, x)
+  return not p.dynamic and l2_priority(bytes_of(p, x)) or nil
+end
+
+-- priority: of the lines in L2, or nil (kernels/l2_priority.lua).
+local function load(view, priority)
   local held = cute.make_rmem_tensor(view.shape, view.element_type)
-  if last then
+  if priority then
     cute.copy(cute.make_copy_atom("DefaultCopy", view.element_type,
-      {level2_eviction_priority = "evict_last"}), view, held)
+      {level2_eviction_priority = priority}), view, held)
   else
     cute.autovec_copy(view, held)
   end
@@ -93,14 +113,14 @@ end
 -- input's elements at a position into registers, and returns them. at(t, op)
 -- returns a function that maps a position to a view of t's elements. If the
 -- second result of `at` is true, that function returns registers instead of a
--- view. `last` lists the inputs that are loaded with the priority of load().
-local function reads(tensors, ops, width, at, last)
+-- view. `priorities` lists the inputs' arguments of load().
+local function reads(tensors, ops, width, at, priorities)
   local list = {}
   for i, t in ipairs(tensors) do
     local view, is_read = at(t, ops[i])
     list[i] = is_read and view
       or ops[i].stride[1] ~= 0 and function(...)
-        return load(view(...), last and last[i])
+        return load(view(...), priorities and priorities[i])
       end
       -- A stride of 0 repeats one element: it is loaded once and broadcast.
       or function(...)
@@ -155,7 +175,7 @@ local function walker(o, inputs, outputs, scalars, width, from)
     local g = view(t, op)
     return function(v) return g(_, v) end
   end
-  local ins, outs = reads(inputs, o.inputs, width, at, o.last), {}
+  local ins, outs = reads(inputs, o.inputs, width, at, o.priorities), {}
   for i, t in ipairs(outputs) do outs[i] = view(t, o.outputs[i]) end
   local l = o.index and vectors(o.extents, o.index, width)
   local function index(v)
@@ -247,7 +267,8 @@ local function turn(o, t, op, at)
   -- cache line. If so, the loads ask L2 to prefetch pairs of lines.
   local cut = bits >= 32 and op.stride[1] * bits % 1024 ~= 0
   local atom = cute.make_copy_atom("DefaultCopy", op.dtype,
-    {level_prefetch_size = cut and "size_256b" or nil})
+    {level_prefetch_size = cut and "size_256b" or nil,
+     level2_eviction_priority = not cut and priority_of(o, op) or nil})
   local function bring(guard)
     if guard then held:fill(0) end
     for k = 0, steps - 1 do
@@ -299,9 +320,10 @@ local function shift(o, t, op, at)
     {{W, TB // W}, pitch}, {{pitch, group}, 1}), 16)
   local chunks = cute.make_tensor(S.iterator, cute.make_layout(
     {V, along + 1, {W, TB // W}}, {1, V, {pitch, group}}))
-  local tid = (cute.arch.thread_idx())
+  local tid, priority = (cute.arch.thread_idx()), priority_of(o, op)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", op.dtype,
-    {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
+    {num_bits_per_copy = 128, level2_eviction_priority = priority,
+     level_prefetch_size = not priority and "size_128b" or nil})
   local wide = cute.cosize(l) >= 1 << 31 and cute.i64 or cute.i32
   -- Returns the index in t of the tile's first element in row b.
   local function first(b)
@@ -476,13 +498,6 @@ local function side_by_side(o, p)
   end
 end
 
--- Returns the number of whole vectors of `width` elements in a tensor.
-local function vectors_in(extents, width)
-  local count = extents[1] // width
-  for i = 2, #extents do count = count * extents[i] end
-  return count
-end
-
 -- Returns the number of blocks. Unless `across` is set (some inputs are
 -- turned), also returns the number of whole vectors.
 local function sizes(p)
@@ -499,16 +514,10 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
--- Returns the bytes of operand x of p, 0 if it is broadcast along a mode.
-local function bytes_of(p, x)
-  local broadcast = math.min(table.unpack(x.stride)) == 0
-  return broadcast and 0
-    or vectors_in(p.extents, p.width) * p.width * x.dtype.bits // 8
-end
-
 -- Sets p.block, p.steps (the number of vectors of each thread), p.early
 -- (whether a block lets the next launch begin when it has loaded its vectors,
--- not when it ends), and p.last (see reads). The numbers are times on an H200.
+-- not when it ends), and p.priorities (see reads). The numbers are times on an
+-- H200.
 -- - Blocks of 256 threads with one vector each are the fastest: addition of
 --   2^22 f16 takes 3.25 us, and 3.63 with 128 threads of two vectors. But if L2
 --   keeps the operands (STAYS bytes) and there is one input, two vectors are
@@ -517,20 +526,17 @@ end
 --   input, or exceeds L2: addition of 2^18 f16 takes 0.84 us, otherwise 0.93.
 --   Between them, the signals of many short blocks take longer (2.84 us for
 --   2^22 f16, 3.13 with signals).
--- - Loads of LONG bytes and more get the L2 priority "evict last", although no
---   line is read again: L2 then writes results to memory in longer runs (2^28
---   f16: 249.1 us, otherwise 252.5).
-local FEW, STAYS, LONG = 256, 40 << 20, 1 << 28
+local FEW, STAYS = 256, 40 << 20
 
 local function distribute(o, p)
   local all, inputs = 0, 0
   for _, list in ipairs {p.inputs, p.outputs} do
     for _, x in ipairs(list) do all = all + bytes_of(p, x) end
   end
-  p.last = {}
+  p.priorities = {}
   for i, x in ipairs(p.inputs) do
     inputs = inputs + (bytes_of(p, x) > 0 and 1 or 0)
-    p.last[i] = not o.dynamic and bytes_of(p, x) >= LONG
+    p.priorities[i] = priority_of(p, x)
   end
   local blocks = up(vectors_in(p.extents, p.width), 256)
   local few = blocks <= FEW * inputs

@@ -15,6 +15,7 @@
 -- kernels/multiblock_rows.lua.
 local core = require "cute.core"
 local cute = require "cute"
+local l2_priority = require "kernels.l2_priority"
 local rules = require "kernels.operand_rules"
 local sign = require "cute.lang.signature"
 local _ = cute._
@@ -280,29 +281,28 @@ function Plan:fragment(dtype)
   return cute.make_rmem_tensor({self.width, self.steps}, dtype)
 end
 
--- Copies the vectors that are inside the row. o.name: the copy's atom; o.long:
--- whether L2 evicts the lines that are read after others.
+-- Copies the vectors that are inside the row. o.name: the copy's atom;
+-- o.priority: of the source's lines in L2 (kernels/l2_priority.lua).
 local function copy(plan, from, to, pred, o)
   local t = from.element_type
   cute.copy(cute.make_copy_atom(o.name or "UniversalCopy", t, {
     num_bits_per_copy = plan.width * t.bits,
-    level2_eviction_priority = o.long and "evict_last" or nil}), from, to,
-    pred and {pred = pred})
+    level2_eviction_priority = o.priority}), from, to, pred and {pred = pred})
 end
 
-local function to_registers(plan, from, pred, other, long)
+local function to_registers(plan, from, pred, other, priority)
   local held = plan:fragment(from.element_type)
   if pred then held:fill(other) end
-  copy(plan, from, held, pred, {long = long})
+  copy(plan, from, held, pred, {priority = priority})
   return held:load()
 end
 
 --- Loads this thread's elements of row at.row of t (or of t itself if `at` is
 -- nil). Returns a vector (W,S) of t's type, with the value `other` where the
--- row has no element. `long`: whether L2 evicts the row's lines after others.
-function Plan:load(t, at, other, chunk, long)
+-- row has no element. `priority` is that of the row's lines in L2, or nil.
+function Plan:load(t, at, other, chunk, priority)
   return to_registers(self, self:part(t, at and at.row, chunk),
-                      self:inside(at and at.inside, chunk), other, long)
+                      self:inside(at and at.inside, chunk), other, priority)
 end
 
 --- Stores a vector (W,S), rounded to t's type, to row at.row of t.
@@ -337,14 +337,11 @@ end
 -- Sources: tensors whose rows are read more than once
 ---------------------------------------------------------------------------
 
--- The bytes of a tensor from which on its loads get the L2 priority "evict
--- last". L2 then writes results to memory in longer runs: on an H200, RMSNorm
--- of 32768 rows of 8192 bf16 takes 250 us, otherwise 260.
-local LONG = 1 << 27
-
-local function is_long(plan, t)
+-- Returns the L2 priority of loads of the rows of t.
+local function priority_of(plan, t)
   local n = t.shape[1]
-  return math.type(n) and n * plan.n * t.element_type.bits // 8 >= LONG
+  return math.type(n) and l2_priority(n * plan.n * t.element_type.bits // 8)
+    or nil
 end
 
 --- Returns a list of sources, one for each tensor. A source reads the rows of
@@ -359,7 +356,8 @@ function Plan:sources(tensors, other)
   local list = {}
   for i, t in ipairs(tensors) do
     local s = setmetatable({plan = self, t = t, other = other, place = i,
-                            all = list, long = is_long(self, t)}, Source)
+                            all = list, priority = priority_of(self, t)},
+                           Source)
     if self.staged then
       local step = self.width * self.block
       s.slots = cute.make_smem_tensor(t.element_type, cute.make_layout(
@@ -383,7 +381,7 @@ function Source:ask(at, chunk)
   local wide = plan.width * t.element_type.bits == 128
   copy(plan, plan:part(t, at.row, chunk), self:slot(at, chunk),
     plan:inside(at.inside, chunk),
-    {long = self.long, name = wide and "SM80_CP_ASYNC_CACHEGLOBAL"
+    {priority = self.priority, name = wide and "SM80_CP_ASYNC_CACHEGLOBAL"
       or "SM80_CP_ASYNC_CACHEALWAYS"})
   if self.place == #self.all then cute.arch.cp_async_commit_group() end
 end
@@ -397,7 +395,7 @@ function Source:open(at)
       for _, s in ipairs(self.all) do s:ask(at, chunk) end
     end
   elseif plan.chunks == 1 then
-    at.held[self] = plan:load(self.t, at, self.other, nil, self.long)
+    at.held[self] = plan:load(self.t, at, self.other, nil, self.priority)
   end
 end
 
@@ -405,7 +403,7 @@ function Source:get(at, chunk, last)
   local plan = self.plan
   if at.held[self] then return at.held[self]:to(cute.f32) end
   if not plan.staged then
-    return plan:load(self.t, at, self.other, chunk, self.long):to(cute.f32)
+    return plan:load(self.t, at, self.other, chunk, self.priority):to(cute.f32)
   end
   chunk = chunk or 0
   if not (at.arrived or at.seen[chunk]) then

@@ -26,6 +26,7 @@
 -- map. The strides of the modes of L must then be multiples of 16 bytes;
 -- k.arguments(X, Z) returns all arguments of the kernel.
 local cute = require "cute"
+local l2_priority = require "kernels.l2_priority"
 local rules = require "kernels.operand_rules"
 
 local cpasync = cute.nvgpu.cpasync
@@ -116,9 +117,15 @@ local function maps_of(o, s, X)
   return list
 end
 
+-- Returns the L2 priority of loads of the matrices.
+local function priority_of(o)
+  return l2_priority(cute.product(o.extents) * o.dtype.bits // 8)
+end
+
 -- Issues the loads of a tile's rows by TMA. The mbarrier `full` counts their
 -- bytes.
-local function load_boxes(s, S, maps, full, at)
+local function load_boxes(o, s, S, maps, full, at)
+  local policy = priority_of(o) and cpasync.CacheHint.EVICT_LAST or nil
   cute.arch.mbarrier_init(full, 1)
   cute.arch.mbarrier_init_fence()
   cute.arch.mbarrier_arrive_and_expect_tx(full, s.V * maps[1][1].tx_bytes)
@@ -130,7 +137,7 @@ local function load_boxes(s, S, maps, full, at)
       {0, 0, 0})
     local tXsX, tXgX = cpasync.tma_partition(atom, 0, cute.make_layout(1),
       cute.group_modes(to, 0, 3), cute.group_modes(from, 0, 3))
-    cute.copy(atom, tXgX, tXsX, {tma_bar_ptr = full})
+    cute.copy(atom, tXgX, tXsX, {tma_bar_ptr = full, cache_policy = policy})
   end
 end
 
@@ -146,8 +153,10 @@ local function bring(o, s, X, at, maps)
     {{V, s.ROWS // V}, s.pitch}, {{s.near, s.far}, 1}), maps and 128 or 16)
   local chunks = cute.make_tensor(S.iterator, cute.make_layout(
     {V, s.CHUNKS, {V, s.ROWS // V}}, {1, V, {s.near, s.far}}))
+  local priority = priority_of(o)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", o.dtype,
-    {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
+    {num_bits_per_copy = 128, level2_eviction_priority = priority,
+     level_prefetch_size = not priority and "size_128b" or nil})
   local function fetch(u, guard)
     local r, j = u // s.CHUNKS, u % s.CHUNKS
     local b = at.b - s.HALO + r
@@ -185,7 +194,7 @@ local function bring(o, s, X, at, maps)
   if maps then
     cute.when(cute.gt(at.a, 0), function()
       cute.when(cute.eq(tid, 0), function()
-        load_boxes(s, S, maps, full, at)
+        load_boxes(o, s, S, maps, full, at)
       end)
     end, function() each(true) end)
   else

@@ -290,9 +290,9 @@ describe("where a TMA box begins", function()
   -- is there.
   local function told(op, at, text)
     local r = report(op, op == LOAD and load() or store {}, 1, at)
-    local found = tostring(r):find(text, 1, true) ~= nil
-    assert.equal(not found, r.ok, tostring(r))
-    return found
+    local there = tostring(r):find(text, 1, true) ~= nil
+    assert.equal(not there, r.ok, tostring(r))
+    return there
   end
 
   it("is a multiple of 16 bytes, even outside of the tensor", function()

@@ -320,10 +320,9 @@ local function shift(o, t, op, at)
     {{W, TB // W}, pitch}, {{pitch, group}, 1}), 16)
   local chunks = cute.make_tensor(S.iterator, cute.make_layout(
     {V, along + 1, {W, TB // W}}, {1, V, {pitch, group}}))
-  local tid, priority = (cute.arch.thread_idx()), priority_of(o, op)
+  local tid = (cute.arch.thread_idx())
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", op.dtype,
-    {num_bits_per_copy = 128, level2_eviction_priority = priority,
-     level_prefetch_size = not priority and "size_128b" or nil})
+    {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
   local wide = cute.cosize(l) >= 1 << 31 and cute.i64 or cute.i32
   -- Returns the index in t of the tile's first element in row b.
   local function first(b)

@@ -381,7 +381,7 @@ function Source:ask(at, chunk)
   local wide = plan.width * t.element_type.bits == 128
   copy(plan, plan:part(t, at.row, chunk), self:slot(at, chunk),
     plan:inside(at.inside, chunk),
-    {priority = self.priority, name = wide and "SM80_CP_ASYNC_CACHEGLOBAL"
+    {name = wide and "SM80_CP_ASYNC_CACHEGLOBAL"
       or "SM80_CP_ASYNC_CACHEALWAYS"})
   if self.place == #self.all then cute.arch.cp_async_commit_group() end
 end

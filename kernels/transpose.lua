@@ -117,15 +117,11 @@ local function maps_of(o, s, X)
   return list
 end
 
--- Returns the L2 priority of loads of the matrices.
-local function priority_of(o)
-  return l2_priority(cute.product(o.extents) * o.dtype.bits // 8)
-end
-
 -- Issues the loads of a tile's rows by TMA. The mbarrier `full` counts their
 -- bytes.
 local function load_boxes(o, s, S, maps, full, at)
-  local policy = priority_of(o) and cpasync.CacheHint.EVICT_LAST or nil
+  local long = l2_priority(cute.product(o.extents) * o.dtype.bits // 8)
+  local policy = long and cpasync.CacheHint.EVICT_LAST or nil
   cute.arch.mbarrier_init(full, 1)
   cute.arch.mbarrier_init_fence()
   cute.arch.mbarrier_arrive_and_expect_tx(full, s.V * maps[1][1].tx_bytes)
@@ -153,10 +149,8 @@ local function bring(o, s, X, at, maps)
     {{V, s.ROWS // V}, s.pitch}, {{s.near, s.far}, 1}), maps and 128 or 16)
   local chunks = cute.make_tensor(S.iterator, cute.make_layout(
     {V, s.CHUNKS, {V, s.ROWS // V}}, {1, V, {s.near, s.far}}))
-  local priority = priority_of(o)
   local atom = cute.make_copy_atom("SM80_CP_ASYNC_CACHEGLOBAL", o.dtype,
-    {num_bits_per_copy = 128, level2_eviction_priority = priority,
-     level_prefetch_size = not priority and "size_128b" or nil})
+    {num_bits_per_copy = 128, level_prefetch_size = "size_128b"})
   local function fetch(u, guard)
     local r, j = u // s.CHUNKS, u % s.CHUNKS
     local b = at.b - s.HALO + r

@@ -185,6 +185,11 @@ static int l_make_copy_atom(lua_State *L) {
   AtomBox b = {.kind = BOX_COPY};
   b.copy.atom = copy_atom(cx, name, t, (int)bits);
   b.copy.atom.hints = hints;
+  if (hint_get(hints, HINT_LEVEL2) && b.copy.atom.row->op == CO_CPASYNC)
+    face_error(L, ERR_ARG, "%s: a cp.async cannot have a "
+               "level2_eviction_priority, because ptxas before 13.4 makes an "
+               "illegal instruction of it\n  give it a level_prefetch_size, or "
+               "use UniversalCopy", name);
   push_box(L, b);
   return 1;
 }

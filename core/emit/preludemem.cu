@@ -219,26 +219,6 @@ static __device__ __forceinline__ void cp_async_cg_l2(
       : "memory");
 }
 
-//: cp_async_ca_policy
-template <bool last, int n, int to = 0, int from = 0>
-static __device__ __forceinline__ void cp_async_ca_policy(
-    unsigned dst, const void *src, bool p = true) {
-  asm volatile("cp.async.ca.shared.global.L2::cache_hint [%0 + %4], [%1 + %5], "
-      "%6, %2, %3;"
-      :: "r"(dst), "l"(src), "r"(p ? n : 0), "l"(l2_policy(last)), "n"(to),
-         "n"(from), "n"(n) : "memory");
-}
-
-//: cp_async_cg_policy
-template <bool last, int n, int to = 0, int from = 0>
-static __device__ __forceinline__ void cp_async_cg_policy(
-    unsigned dst, const void *src, bool p = true) {
-  asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0 + %4], [%1 + %5], "
-      "%6, %2, %3;"
-      :: "r"(dst), "l"(src), "r"(p ? n : 0), "l"(l2_policy(last)), "n"(to),
-         "n"(from), "n"(n) : "memory");
-}
-
 // ---- mbarriers ----
 
 //: map_copy

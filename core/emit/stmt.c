@@ -508,8 +508,6 @@ static const char *async_helper(Emit *e, int64_t bits, unsigned flags,
     {H_CP_ASYNC_CA4_ZFILL, H_CP_ASYNC_CA8_ZFILL, H_CP_ASYNC_CA16_ZFILL}};
   if (ptx_prefetch(e, flags))
     return helper_use(e, global ? H_CP_ASYNC_CG_L2 : H_CP_ASYNC_CA_L2);
-  if (ptx_level2(e, flags))
-    return helper_use(e, global ? H_CP_ASYNC_CG_POLICY : H_CP_ASYNC_CA_POLICY);
   if (!global) return helper_use(e, ca[zfill][bits / 64]);
   return helper_use(e, zfill ? H_CP_ASYNC_CG16_ZFILL : H_CP_ASYNC_CG16);
 }
@@ -530,13 +528,8 @@ void stmt_async(Emit *e, Ref r) {
   int64_t to = expr_beyond(e, dst.ref, dst.off);
   int64_t from = expr_beyond(e, src.ref, src.off);
   int l2 = ptx_prefetch(e, i->flags);
-  unsigned level2 = ptx_level2(e, i->flags);
   if (l2) text_printf(e, "<%d, %d, %" PRId64 ", %" PRId64 ">", l2,
                       (int)i->imm / 8, to, from);
-  else if (level2)
-    text_printf(e, "<%s, %d, %" PRId64 ", %" PRId64 ">",
-                level2 == LEVEL2_LAST ? "true" : "false", (int)i->imm / 8, to,
-                from);
   else if (from) text_printf(e, "<%" PRId64 ", %" PRId64 ">", to, from);
   else if (to) text_printf(e, "<%" PRId64 ">", to);
   text_puts(e, "(");

@@ -185,9 +185,8 @@ static void put_flags(Dump *d, const Ins *i) {
     case FLAGS_HINTS: put_hints(d, f, 0); break;
     case FLAGS_LEVEL2: put_hints(d, f, HINT_PREFETCH); break;
     case FLAGS_CPASYNC:
-      PUT(d, "%s%s", f & CPF_GLOBAL ? ".cg" : "",
-          f & CPF_ZFILL ? ".zfill" : "");
-      put_hints(d, f, HINT_PREFETCH);
+      PUT(d, "%s%s%s", f & CPF_GLOBAL ? ".cg" : "",
+          f & CPF_ZFILL ? ".zfill" : "", hint_text(f, HINT_PREFETCH));
       break;
     case FLAGS_MBAR:
       put_hints(d, f, HINT_SEM);

@@ -141,10 +141,10 @@ AtomicKind atomic_find(const char *name);
 FenceKind fence_find(const char *name);
 
 // Hints of a memory access. For LD, ST, ATOMIC and MBAR*, Ins.flags has a field
-// for each kind of hint. COPY and CPASYNC have only the fields of PREFETCH and
-// LEVEL2. An access without hints has 0 in all fields. HV(ID, "name", "PTX"): a
-// value of a hint, numbered from 1. HF(ID, shift, bits, "name", values): a hint
-// and its field of Ins.flags.
+// for each kind of hint. COPY has only the fields of PREFETCH and LEVEL2, and
+// CPASYNC that of PREFETCH. An access without hints has 0 in all fields. HV(ID,
+// "name", "PTX"): a value of a hint, numbered from 1. HF(ID, shift, bits,
+// "name", values): a hint and its field of Ins.flags.
 #define HINT_COPS(HV) /* cache operator */ \
   HV(COP_CA, "ca", ".ca") HV(COP_CG, "cg", ".cg") HV(COP_CS, "cs", ".cs") \
   HV(COP_LU, "lu", ".lu") HV(COP_CV, "cv", ".cv") HV(COP_WB, "wb", ".wb") \

@@ -45,7 +45,7 @@
 // flags: the meaning of Ins.flags (kinds.h), besides INF_ASIDE:
 //   NONE  nothing                     OUTPUTS  number of variables that are set
 //   HINTS  all hints of an access     LEVEL2  hints from HINT_PREFETCH on
-//   CPASYNC  CPF_*, LEVEL2            MBAR  MBF_*, hints from HINT_SEM on
+//   CPASYNC  CPF_*, HINT_PREFETCH     MBAR  MBF_*, hints from HINT_SEM on
 //   CLUSTER  CLF_*                    BARRIER  BRF_*
 //   BULK  BKF_* of bulk copies        READ  BKF_READ
 //   FIELD  a TensorMapField           REGISTERS  RGF_*

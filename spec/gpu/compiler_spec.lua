@@ -227,6 +227,17 @@ extern "C" __global__ void k(const float *x, float *z, int n) {
   for (int i = n; i > 0; i--) s += x[i & 7];
   z[0] = s;
 }]]},
+  ["hinted copy"] = {"an illegal instruction of cp.async.cg.shared.global."
+    .. "L2::cache_hint", [[
+extern "C" __global__ void k(const char *x, char *z) {
+  __shared__ __align__(16) char s[512];
+  int t = threadIdx.x * 16;
+  unsigned to = (unsigned)__cvta_generic_to_shared(s) + t;
+  asm volatile("{.reg .b64 p; createpolicy.fractional.L2::evict_last.b64 p;"
+               "cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, p;"
+               "cp.async.wait_all;}" :: "r"(to), "l"(x + t) : "memory");
+  z[t] = s[t];
+}]]},
   f64 = {"accumulators of an f64 MMA", [[
 extern "C" __global__ void k(const double *x, double *z, int n) {
   double a = 0, b = 0;
@@ -267,6 +278,7 @@ describe("kernels in CUDA C that NVRTC is known to break", function()
     if not jit.version() then return pending "needs NVRTC" end
     assert.equal("", warned(RAW.f64[2], '"--ptxas-options=-O2"'))
     assert.equal("", warned(RAW.f64[2], nil, "sm_80"))
+    assert.equal("", warned(RAW["hinted copy"][2], nil, "sm_80"))
   end)
 
   it("are not emitted for our kernels", function()

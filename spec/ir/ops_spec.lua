@@ -68,6 +68,9 @@ end
 
 describe("a new row of ops.h", function()
   it("does not compile in the files that must know it #long", function()
+    if not support.read(BUILD .. "/emit/prelude.inc") then
+      return pending "needs the files that a build generates"
+    end
     local want = {MADE_SCALAR = SCALAR}
     for _, effect in ipairs(EFFECTS) do want[made(effect)] = EFFECT end
     assert.same(want, lacking())

@@ -245,7 +245,7 @@ describe("docs/library.md", function()
     local text = page:read "a"
     local list <close> = io.popen "ls kernels/*.lua"
     local shared = {copytile = true, flash = true, groups = true, kept = true,
-                    rows = true,
+                    rows = true, l2_priority = true,
                     multiblock_rows = true, operand_rules = true,
                     splitk_reduce = true, splitk_skinny = true}
     for path in list:lines() do

@@ -78,7 +78,8 @@ function cute.make_mma_atom(name) end
 ---alignment that is known. level_prefetch_size ("size_64b", "size_128b",
 ---"size_256b") sets how much memory a load of global memory or a cp.async
 ---prefetches into L2; level2_eviction_priority ("evict_first", "evict_last",
----"evict_normal") sets whether L2 evicts its lines before or after others.
+---"evict_normal") sets whether L2 evicts the lines of a load before or after
+---others. A cp.async cannot have this option.
 ---
 ---     cute.make_copy_atom("SM75_U32x4_LDSM_N", cute.bf16).value_type  --> bf16
 ---@param name string|table a C++ name, or an operation of cute.nvgpu and

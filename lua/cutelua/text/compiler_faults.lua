@@ -5,6 +5,8 @@
 -- The emitter avoids code that these faults affect. This module searches for
 -- such code in kernels that users write in CUDA C: in their text, and in the
 -- PTX that NVRTC generates from it.
+local core = require "cute.core"
+
 local faults = {}
 
 -- Returns the union of two sets of names; either set may be nil.
@@ -109,7 +111,18 @@ local function f64_loop(_, out, opts)
     .. "written\n  compile with --ptxas-options=-O2"
 end
 
-local KNOWN = {merged_load, cluster_sum, loop_down, f64_loop}
+-- Finds cp.async with a cache policy from sm_90 on. If its shared address has a
+-- uniform part, ptxas before 13.4 leaves out the registers of both.
+local function hinted_copy(_, out, opts)
+  local sm = tonumber((opts.arch or ""):match "^sm_(%d+)")
+  local version = tonumber(core.nvrtc_version())
+  if not sm or sm < 90 or not version or version >= 13.4 then return nil end
+  local op = (out.ptx or ""):match "cp%.async%.c[ag]%.[%w.:]*L2::cache_hint"
+  return op and ("ptxas may make an illegal instruction of %s\n  leave out the "
+    .. "cache hint, or compile with CUDA 13.4 or newer"):format(op)
+end
+
+local KNOWN = {merged_load, cluster_sum, loop_down, f64_loop, hinted_copy}
 
 --- Returns a sentence for each known fault of the compiler that may affect a
 -- kernel in CUDA C.

@@ -218,11 +218,7 @@ local function complete(o)
     stages = o.stages or known[2],
     held = o.held, modify = o.modify, least = o.least or LEAST,
     blocks = o.blocks, bits = o.bits or 16}
-  local most = p.value == p.head and 64 or 1024
-  if math.type(p.group) ~= "integer" or p.group < 1 or p.group > most then
-    core.fail("bad-argument", ("attention_decode: group = %s; 1 to %d heads of "
-      .. "Q can share a head of K"):format(core.show(p.group), most))
-  end
+  rules.integers("attention_decode", p, {"group"}, 1, 1024)
   if p.held == nil then p.held = o.head <= 128 end
   local rows = p.group * (o.rows or 1)
   if o.cluster then

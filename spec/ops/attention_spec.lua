@@ -838,6 +838,17 @@ describe("ops.attention_decode of several rows", function()
     check_rows(problem(26, 32), {batch_invariant = true})
   end)
 
+  it("shares heads of K among more heads of Q than a tile has rows #long",
+     function()
+    for _, c in ipairs {{1, 71, 1, 64}, {2, 150, 2, 32}, {1, 65, 1, 128}} do
+      local s, h, g, d = table.unpack(c)
+      local p = oracle.problem {b = 2, s = s, t = 90, h = h, g = g, d = d}
+      p.right = 0
+      check_rows(p, {})
+      check_rows(p, {batch_invariant = true})
+    end
+  end)
+
   it("has the same bits in any batch with batch_invariant = true #long",
     function()
       local p = oracle.problem {b = 3, s = 2, t = 1200, h = 2, g = 1, d = 32}

@@ -14,6 +14,9 @@ local decode = {}
 -- pages.
 local PAGE = 64
 
+-- The largest number of heads of Q that share a head of K.
+local MOST = 1024
+
 -- Raises an error unless tensor t, the option `name`, has the extents `shape`
 -- and elements of type `dtype`.
 local function check_option(call, name, t, shape, dtype)
@@ -261,9 +264,9 @@ local step = problem.operation("ops.attention_decode", {
     if o.early and call.o.constant ~= "cache" then
       call:fail("constant = %q; only \"cache\" is possible", call.o.constant)
     end
-    if o.group > (q.value and 1024 or 64) then
+    if o.group > MOST then
       call:fail("Q has %d heads and K has %d; at most %d heads of Q can share "
-        .. "a head of K", q.H, q.G, q.value and 1024 or 64)
+        .. "a head of K", q.H, q.G, MOST)
     end
     -- For a single tile of 16 rows, mma.sync is fast enough. Devices with wgmma
     -- have enough shared memory for larger tiles of keys, which are faster.

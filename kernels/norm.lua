@@ -177,9 +177,9 @@ end
 -- which does more arithmetic. The numbers in parentheses are speeds for bf16 on
 -- an H200, as fractions of a copy's speed. Staged rows of 32768 elements use
 -- half as many threads as for softmax (RMSNorm: 0.97 instead of 0.95).
--- LayerNorm stages rows from 8192 elements on (16384: 0.99 instead of 0.61). If
--- only one block of 1024 threads fits, it processes twice as many elements at a
--- time (65536: 0.96 instead of 0.94).
+-- LayerNorm of rows in registers has half as many threads, from 512 on (16384:
+-- 253 us instead of 256). If only one block of 1024 threads fits, it processes
+-- twice as many elements at a time (65536: 0.96 instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
@@ -187,10 +187,15 @@ local function spread(o, layer)
   end
   local p = plan {}
   if o.threads or o.min_blocks then return p end
+  if layer and p.chunks == 1 and p.threads >= 512 then
+    local values = 2 * p.steps * p.width
+    if values <= rows.most(o.dtype, o.residual and 2) then
+      return plan {threads = p.threads // 2, values = values}
+    end
+    p = plan {staged = true}
+  end
   if p.min_blocks == 2 then
     return plan {threads = 512, min_blocks = false}
-  elseif layer and p.chunks == 1 and p.threads >= 512 then
-    return plan {threads = p.threads // 2}
   elseif layer and p.staged and p.block == 1024 and not o.values then
     return plan {values = 512 // o.dtype.bits}
   end

@@ -265,6 +265,25 @@ describe("kernels along rows", function()
     end
   end)
 
+  it("leave few threads without a vector", function()
+    local plan = require "kernels.rows".plan
+    for n = 512, 16384, 8 do
+      local p = plan {n = n, dtype = cute.bf16}
+      assert.equal(1, p.chunks, n)
+      local slots = p.threads * p.steps * p.width
+      assert.is_true(slots >= n and (n > 8192 or slots * 0.8 <= n), n)
+    end
+    for _, c in ipairs {{5120, "bf16", 1, 128, 5}, {5120, "bf16", 2, 256, 3},
+                        {8192, "bf16", 1, 512, 2}, {12288, "bf16", 1, 512, 3},
+                        {16384, "f32", 1, 512, 8}} do
+      local p = plan {n = c[1], dtype = cute[c[2]], sources = c[3]}
+      assert.same({c[4], c[5]}, {p.threads, p.steps})
+    end
+    for _, c in ipairs {{16384, "f32", 2}, {24576, "bf16", 1}} do
+      assert.is_true(plan {n = c[1], dtype = cute[c[2]], sources = c[3]}.staged)
+    end
+  end)
+
   it("keep long tensors in L2 if rows are in registers", function()
     local norm = require "kernels.norm"
     for _, c in ipairs {{8192, 8192, "copy.L2::evict_last", 2},

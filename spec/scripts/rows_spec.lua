@@ -265,42 +265,6 @@ describe("kernels along rows", function()
     end
   end)
 
-  it("leave few threads without a vector", function()
-    local plan = require "kernels.rows".plan
-    for n = 512, 16384, 8 do
-      local p = plan {n = n, dtype = cute.bf16}
-      assert.equal(1, p.chunks, n)
-      local slots = p.threads * p.steps * p.width
-      assert.is_true(slots >= n and (n > 8192 or slots * 0.8 <= n), n)
-    end
-    for _, c in ipairs {{5120, "bf16", 1, 128, 5}, {5120, "bf16", 2, 256, 3},
-                        {8192, "bf16", 1, 512, 2}, {12288, "bf16", 1, 512, 3},
-                        {16384, "f32", 1, 512, 8}} do
-      local p = plan {n = c[1], dtype = cute[c[2]], sources = c[3]}
-      assert.same({c[4], c[5]}, {p.threads, p.steps})
-    end
-    for _, c in ipairs {{16384, "f32", 2}, {24576, "bf16", 1}} do
-      assert.is_true(plan {n = c[1], dtype = cute[c[2]], sources = c[3]}.staged)
-    end
-  end)
-
-  it("keep long tensors in L2 if rows are in registers", function()
-    local norm = require "kernels.norm"
-    for _, c in ipairs {{8192, 8192, "copy.L2::evict_last", 2},
-                        {2048, 32768, "evict_last", 0},
-                        {4096, 8192, "evict_last", 0}} do
-      local k = norm.rms {n = c[2], dtype = cute.bf16}
-      local function matrix()
-        return cute.make_fake_compact_tensor(cute.bf16, {c[1], c[2]},
-          {stride_order = {1, 0}, assumed_align = 16})
-      end
-      local p = k.kernel(matrix(), matrix(), 1e-5):trace {grid = k.grid(c[1]),
-        block = k.block}
-      assert.equal(c[4], select(2, p.ir:gsub(c[3], "")), c[3])
-      if not kernels.compiles(p, {"sm_90a"}) then pending "needs NVRTC" end
-    end
-  end)
-
   it("reject rows that blocks cannot share", function()
     local norm = require "kernels.norm"
     for _, o in ipairs {{blocks = 2, threads = 32}, {blocks = 2, n = 9},
@@ -476,6 +440,44 @@ describe("kernels along rows report", function()
         changed(c[2], c[3], c[4], c[5], nth), c[6], c[7]))
     end)
   end
+end)
+
+describe("plans of rows", function()
+  it("leave few threads without a vector", function()
+    local plan = require "kernels.rows".plan
+    for n = 512, 16384, 8 do
+      local p = plan {n = n, dtype = cute.bf16}
+      assert.equal(1, p.chunks, n)
+      local slots = p.threads * p.steps * p.width
+      assert.is_true(slots >= n and (n > 8192 or slots * 0.8 <= n), n)
+    end
+    for _, c in ipairs {{5120, "bf16", 1, 128, 5}, {5120, "bf16", 2, 256, 3},
+                        {8192, "bf16", 1, 512, 2}, {12288, "bf16", 1, 512, 3},
+                        {16384, "f32", 1, 512, 8}} do
+      local p = plan {n = c[1], dtype = cute[c[2]], sources = c[3]}
+      assert.same({c[4], c[5]}, {p.threads, p.steps})
+    end
+    for _, c in ipairs {{16384, "f32", 2}, {24576, "bf16", 1}} do
+      assert.is_true(plan {n = c[1], dtype = cute[c[2]], sources = c[3]}.staged)
+    end
+  end)
+
+  it("keep long tensors in L2 if rows are in registers", function()
+    local norm = require "kernels.norm"
+    for _, c in ipairs {{8192, 8192, "copy.L2::evict_last", 2},
+                        {2048, 32768, "evict_last", 0},
+                        {4096, 8192, "evict_last", 0}} do
+      local k = norm.rms {n = c[2], dtype = cute.bf16}
+      local function matrix()
+        return cute.make_fake_compact_tensor(cute.bf16, {c[1], c[2]},
+          {stride_order = {1, 0}, assumed_align = 16})
+      end
+      local p = k.kernel(matrix(), matrix(), 1e-5):trace {grid = k.grid(c[1]),
+        block = k.block}
+      assert.equal(c[4], select(2, p.ir:gsub(c[3], "")), c[3])
+      if not kernels.compiles(p, {"sm_90a"}) then pending "needs NVRTC" end
+    end
+  end)
 end)
 
 describe("elementwise", function()

@@ -176,8 +176,8 @@ demo: setup-build
 	$(BUILD)/cutelua scripts/gemm3stage.lua
 
 # Tests what differs between machines: compiler, libc, CPU, driver, NVRTC. Leaves
-# out the rooms of tools in Lua alone and tests of the tag #long; specs of the
-# program run inside the program.
+# out the rooms of tools in Lua alone, documents, and tests of the tag #long;
+# specs of the program run inside the program.
 test: setup-test
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@sh tools/suite.sh $(BUILD) test program

@@ -3,7 +3,8 @@
 # "N passed, N failed", and fails if anything failed.
 #   quick    the spec files of `test` that take at most 0.5 s
 #   test     the specs whose results may differ between machines: all but those
-#            of tools in Lua alone, without tests of the tag #long
+#            of tools in Lua alone and of documents, without tests of the tag
+#            #long
 #   specs    every spec, through stock lua5.4 and BUILD/cute/core.so
 #   program  specs of modules of the program, through BUILD/cutelua itself
 #   gpu      every spec with the GPU-only ones, through BUILD/cutelua
@@ -38,10 +39,13 @@ program_specs="cute/npy lang/report program/cli"
 asan_rooms="arch atoms base bind emit gpu ir lang layout library sim tensor"
 # Rooms of tools that are Lua alone. One run of each tool represents them in
 # `make test` (spec/program/smoke_spec.lua).
-tool_rooms="bundle check ci debug draw findings lsp mcp page profile tune"
+tool_rooms="bundle check ci debug draw findings lsp mcp page profile task tune"
 tool_rooms="$tool_rooms workshop"
+# Specs that check documents and rules of the house, the same on any machine.
+house_specs="program/(annotations|docs|house|names|pages|programs)_spec"
+house_specs="$house_specs|examples/pages_spec"
 test_specs=${SPECS:-$(printf '%s\n' $specs |
-  grep -Ev "^spec/($(echo $tool_rooms | tr ' ' '|'))/")}
+  grep -Ev "^spec/(($(echo $tool_rooms | tr ' ' '|'))/|$house_specs)")}
 make=${MAKE:-make}
 web_specs=
 long=

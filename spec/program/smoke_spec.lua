@@ -65,6 +65,8 @@ local CASES = {
   {"explain", {"explain", "scripts/copy_basic.lua", "-o", "-"}, "", "</html>"},
   {"learn", {"learn", "1", "--print"}, "", "# "},
   {"doc", {"doc", "cute.make_layout"}, "", "make_layout"},
+  {"task #noasan", {"task", "judge", "examples/tasks/axpy", "--no-gpu"}, "",
+   "held back: N = "},
   {"tune", {"tune", "gemm", "--shapes", "64,64,64"}, "", "driver", 1},
   {"the prompt", {}, "1 + 1\ncute.layout '(4,2)'\n?copy\n", "(4,2):(1,4)"},
 }

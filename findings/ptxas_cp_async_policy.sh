@@ -6,11 +6,12 @@
 # with the same policy works, too, and costs no more than one without.
 #
 # Result, ptxas 12.0.76 to 13.3.73: if the address in shared memory has a
-# uniform part, the SASS instruction names UR0 and UR1 as the registers of that
-# part and of the policy, whatever registers hold them. With code for sm_90a, an H200
-# (driver 580.159.04) raised an illegal instruction on 2026-11-30; the loads
-# worked. ptxas 13.4.92 and 13.5.37 name the registers. For sm_80, and without a
-# policy, ptxas 13.0.88 makes no instruction with a uniform part.
+# uniform part, the SASS instruction names UR0 and UR1 as the registers of
+# that part and of the policy, whatever registers hold them. With code for
+# sm_90a, an H200 (driver 580.159.04) raised an illegal instruction on
+# 2026-11-30; the loads worked. ptxas 13.4.92 and 13.5.37 name the registers.
+# For sm_80, and without a policy, ptxas 13.0.88 makes no instruction with a
+# uniform part.
 set -eu
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

@@ -135,5 +135,18 @@ describe("the scope of an atomic", function()
     assert.equal("atom.acquire.gpu.global.add.s32", text {sem = "acquire"})
     assert.equal("atom.global.add.s32", text {scope = "gpu"})
   end)
+
+  it("rejects a scope of a load or a store without an order", function()
+    local x = cute.zeros({8}, cute.f32)
+    for what, f in pairs {
+        load = function(p) return arch.load(p, nil, {scope = "gpu"}) end,
+        store = function(p) arch.store(p, 1, {scope = "gpu"}) end} do
+      support.raises(("%s: scope = \"gpu\" has no effect without an order; add "
+        .. "sem = \"%s\", or leave out the scope"):format(what,
+        what == "load" and "acquire" or "release"), function()
+          cute.kernel("k", function(y) f(y.iterator) end)(x):trace {block = 1}
+        end)
+    end
+  end)
 end)
 -- SPDX-License-Identifier: MIT

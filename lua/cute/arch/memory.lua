@@ -5,7 +5,8 @@
 -- tensor can be passed instead, and stands for its first element. Options of
 -- accesses:
 -- sem: memory order: "relaxed" "acquire" "release" "acq_rel".
--- scope: scope of the order: "cta" "cluster" "gpu" "sys".
+-- scope: scope of the order: "cta" "cluster" "gpu" "sys". Loads and stores with
+--   a scope need an order, too.
 -- cop: cache operator: loads "ca" "cg" "cs" "lu" "cv", stores "wb" "cg" "cs"
 --   "wt".
 -- level1_eviction_priority: "evict_normal" "evict_first" "evict_last"
@@ -65,6 +66,10 @@ local function hints(what, opts)
   end
   if opts and opts.cop and opts.sem then
     core.fail("bad-argument", what .. ": pass either cop or sem, not both")
+  elseif opts and opts.scope and not opts.sem and what ~= "atomic" then
+    core.fail("bad-argument", ("%s: scope = %q has no effect without an order; "
+      .. "add sem = \"%s\", or leave out the scope"):format(what, opts.scope,
+      what == "load" and "acquire" or "release"))
   end
   return flags
 end

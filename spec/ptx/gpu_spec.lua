@@ -282,6 +282,25 @@ describe("the text for a driver", function()
     end
   end)
 
+  it("has no cache hints of cp.async for drivers before CUDA 13.4", function()
+    for from, to in pairs {
+      ["@p cp.async.cg.shared.global.L2::cache_hint [ %r7 + 0 ], [ %rd9 + 0 ], "
+        .. "0x10, %r8, %rd10; ret;"] = "@p cp.async.cg.shared.global [ %r7 + 0 "
+        .. "], [ %rd9 + 0 ], 0x10, %r8; ret;",
+      ["cp.async.ca.shared::cta.global.L2::cache_hint.L2::128B [d], [a], 4, o;"]
+        = "cp.async.ca.shared::cta.global.L2::128B [d], [a], 4;",
+      ["cp.async.cg.shared.global.L2::128B [d], [a], 16;"] = true,
+      ["cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [d], [s], 16,"
+        .. " o;"] = true,
+      ["ld.global.L2::cache_hint.u32 r, [a], o;"] = true} do
+      assert.equal(to == true and from or to, card.unhinted(from))
+      local text = ".version 8.0\n" .. from
+      assert.equal(".version 8.0\n" .. card.unhinted(from),
+                   card.text(text, 13030))
+      assert.equal(text, card.text(text, 13040))
+    end
+  end)
+
   -- Returns ptxas's machine code for the text, or nil without ptxas.
   local function assembled(arch, text)
     local ptxas = "/usr/local/cuda/bin/ptxas"

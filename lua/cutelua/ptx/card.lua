@@ -28,6 +28,15 @@ function card.exact(text)
     .. "([%w_%$%%]+)([^;]*;)", "%1%2%3 or.b64 %2, %2, 0;"))
 end
 
+--- Returns PTX in which no cp.async has a cache hint: in drivers before CUDA
+-- 13.4, ptxas may make an illegal instruction of it (docs/cache.md).
+---@param text string
+---@return string
+function card.unhinted(text)
+  return (text:gsub("(%f[%w_%.%$%%]cp%.async%.c[ag][%w%.:]*)%.L2::cache_hint"
+    .. "([%w%.:]*%s[^;]*),[^;,]*;", "%1%2;"))
+end
+
 -- Returns PTX in which all variables are visible, so that the driver finds them
 -- by name.
 local function visible(text)
@@ -60,6 +69,7 @@ end
 ---@return string text, string? lowered
 function card.text(text, cuda, contract)
   text = visible(contract and text or card.exact(text))
+  if cuda < 13040 then text = card.unhinted(text) end
   local at, major, minor, after = text:match "()%.version%s+(%d+)%.(%d+)()"
   if not at then return text end
   local most = card.newest(cuda)

@@ -290,8 +290,8 @@ describe("the text for a driver", function()
       ["cp.async.ca.shared::cta.global.L2::cache_hint.L2::128B [d], [a], 4, o;"]
         = "cp.async.ca.shared::cta.global.L2::128B [d], [a], 4;",
       ["cp.async.cg.shared.global.L2::128B [d], [a], 16;"] = true,
-      ["cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [d], [s], 16,"
-        .. " o;"] = true,
+      ["cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [d], [s], "
+        .. "16, o;"] = true,
       ["ld.global.L2::cache_hint.u32 r, [a], o;"] = true} do
       assert.equal(to == true and from or to, card.unhinted(from))
       local text = ".version 8.0\n" .. from

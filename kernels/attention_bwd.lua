@@ -18,15 +18,15 @@
 -- its registers are the left operand of the next product. Without the option
 -- `gradients`, there are no atomics, and equal inputs give equal bits.
 --
--- A table `more`, or nil, follows cu_k. The option `list` {rows, keys} is the
--- size of a block of a block mask. It needs two tensors: more.blocks, the lists
--- of kernels/block_mask.lua, and more.lists, the lists of
--- kernels/block_mask_rows.lua for the tile `turned`. With them, blocks neither
--- load nor compute tiles that the mask hides. The option `gradients` requests
--- the gradients of tensors that score_mod reads (kernels/score_gradients.lua).
--- It needs more.sums, a list of an f32 vector for each of these tensors, and
--- more.parts, a tensor (reads,tiles,H,B). The caller fills more.sums and
--- more.parts with zeros.
+-- cu_q, cu_k and `more` follow `scale`, as in the forward pass. The option
+-- `list` {rows, keys} is the size of a block of a block mask. It needs tensors:
+-- more.blocks (the lists of kernels/block_mask.lua) and more.lists (the lists
+-- of kernels/block_mask_rows.lua for the tile `turned`, a field of the result).
+-- Blocks then neither load nor compute tiles that the mask hides. The option
+-- `gradients` requests the gradients of tensors that score_mod reads
+-- (kernels/score_gradients.lua). It needs more.sums, a list of an f32 vector
+-- for each of these tensors, and more.parts, a tensor (reads,tiles,H,B). The
+-- caller fills both with zeros.
 local cute = require "cute"
 local rules = require "kernels.operand_rules"
 local flash = require "kernels.flash"
@@ -161,7 +161,7 @@ local function passing_numbers(places, sL, sD, stage)
 end
 
 ---------------------------------------------------------------------------
--- Both iterations
+-- The iteration over tiles, for both kinds of blocks
 ---------------------------------------------------------------------------
 
 -- Iterates over tiles. This block's tiles X and Z (Q and dO, or K and V) are

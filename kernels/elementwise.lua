@@ -77,7 +77,7 @@ local function priority_of(p, x)
   return not p.dynamic and l2_priority(bytes_of(p, x)) or nil
 end
 
--- priority: of the lines in L2, or nil (kernels/l2_priority.lua).
+-- priority: the L2 priority of the lines, or nil (kernels/l2_priority.lua).
 local function load(view, priority)
   local held = cute.make_rmem_tensor(view.shape, view.element_type)
   if priority then
@@ -513,18 +513,18 @@ local function sizes(p)
   return up(p.count + rest, p.block * p.steps), p.count
 end
 
--- Sets p.block, p.steps (the number of vectors of each thread), p.early
--- (whether a block lets the next launch begin when it has loaded its vectors,
--- not when it ends), and p.priorities (see reads). The numbers are times on an
--- H200.
+-- Sets p.block, p.steps (the number of vectors of each thread), p.priorities
+-- (see reads) and p.early. If p.early is true, a block lets the next launch
+-- begin when it has loaded its vectors, not when it ends. The numbers are times
+-- on an H200.
 -- - Blocks of 256 threads with one vector each are the fastest: addition of
 --   2^22 f16 takes 3.25 us, and 3.63 with 128 threads of two vectors. But if L2
 --   keeps the operands (STAYS bytes) and there is one input, two vectors are
---   faster: 2.85 and 3.13 us.
+--   faster: 2.85 instead of 3.13 us.
 -- - The next launch begins early if a launch has at most FEW blocks for each
 --   input, or exceeds L2: addition of 2^18 f16 takes 0.84 us, otherwise 0.93.
---   Between them, the signals of many short blocks take longer (2.84 us for
---   2^22 f16, 3.13 with signals).
+--   In launches of a size between these, the signals of many short blocks cost
+--   time: addition of 2^22 f16 takes 2.84 us, and 3.13 us with signals.
 local FEW, STAYS = 256, 40 << 20
 
 local function distribute(o, p)

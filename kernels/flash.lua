@@ -673,7 +673,7 @@ Softmax.__index = Softmax
 
 -- The largest exponent that a power of 2 may have relative to a row's base. If
 -- a score's exponent is larger, the row gets a new base and its sum is
--- rescaled.
+-- rescaled (see flash.softmax).
 local RISE = 8
 
 -- If a sum of up to 64 powers is larger than MOST_SUM, one of the powers is

@@ -1,5 +1,5 @@
---- A GEMM with one text for Hopper and Blackwell: C = alpha A B^T + beta C by
--- any atom of wgmma or of tcgen05.mma.
+--- A GEMM with the same code for Hopper and Blackwell: C = alpha A B^T + beta C
+-- by any atom of wgmma or of tcgen05.mma.
 --
 --     local gemm = gemm_atom {atom = warpgroup.MmaF16BF16Op(cute.bf16,
 --       cute.f32, {64, 128, 16}, "SMEM")}           -- for sm_90a

@@ -307,9 +307,9 @@ local gemm_skinny = {}
 -- Candidates
 ---------------------------------------------------------------------------
 
--- Configurations measured on an H200. Each is the fastest for some problem. The
--- clusters are for small N and more than one or two rows of A. `most` is the
--- largest number of rows of A for which the configuration is a candidate.
+-- Configurations measured on an H200. Each is the fastest for some problem, the
+-- ones with clusters for small N and more than one or two rows of A. `most` is
+-- the largest number of rows of A for which the configuration is a candidate.
 local CHOICES = {
   {side = "a", warps = {1, 8}, unroll = 4},
   {side = "a", warps = {1, 4}, unroll = 8},

@@ -6,9 +6,9 @@
 --     k.kernel(A, B, C):launch {grid = k.grid(m, n), block = k.block}
 --
 -- A (M,K), B (N,K) and C (M,N) have any order of modes, any size and any
--- alignment. Their modes can be nested or go through a function (im2col); see
--- cute.tiles. The third mode of (M,K,L) counts batches. If an operand lacks the
--- third mode, or the mode has extent 1 or stride 0, all batches use the same
+-- alignment. Modes can be nested, or a function can compute addresses (im2col):
+-- see cute.tiles. The third mode of (M,K,L) counts batches. If an operand lacks
+-- this mode, or the mode has extent 1 or stride 0, all batches use the same
 -- matrix. cp.async fills a ring of `stages` tiles in shared memory. Within a
 -- tile, the fragments of the next block of K are loaded while the current block
 -- is multiplied.

@@ -174,12 +174,12 @@ local function forward(plan, layer, a)
 end
 
 -- Returns the plan of a forward kernel. It differs from the plan for softmax,
--- which does more arithmetic. The numbers in parentheses are speeds for bf16 on
--- an H200, as fractions of a copy's speed. Staged rows of 32768 elements use
--- half as many threads as for softmax (RMSNorm: 0.97 instead of 0.95).
--- LayerNorm of rows in registers has half as many threads, from 512 on (16384:
--- 253 us instead of 256). If only one block of 1024 threads fits, it processes
--- twice as many elements at a time (65536: 0.96 instead of 0.94).
+-- which does more arithmetic. The numbers in parentheses are times, or speeds
+-- as fractions of a copy's speed, for bf16 on an H200. Staged rows of 32768
+-- elements use half as many threads as for softmax (RMSNorm: 0.97 instead of
+-- 0.95). LayerNorm of rows in registers halves a number of threads of 512 or
+-- more (16384: 253 us instead of 256). If only one block of 1024 threads fits,
+-- it processes twice as many elements at a time (65536: 0.96 instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1

@@ -321,7 +321,7 @@ function Plan:fragment(dtype)
 end
 
 -- Copies the vectors that are inside the row. o.name: the copy's atom;
--- o.priority: of the source's lines in L2 (kernels/l2_priority.lua).
+-- o.priority: the L2 priority of the source's lines (kernels/l2_priority.lua).
 local function copy(plan, from, to, pred, o)
   local t = from.element_type
   cute.copy(cute.make_copy_atom(o.name or "UniversalCopy", t, {

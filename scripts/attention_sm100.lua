@@ -119,8 +119,8 @@ local function make(D, dtype, causal)
     local tP = cute.make_tensor(cute.recast_ptr(ptr + P_AT, dtype),
       mma_o:make_fragment_A(cute.append(                   -- (MMA,M,K,GROUP)
         mma_o:partition_shape_A {ROWS, KEYS}, GROUPS)).layout)
-    -- Returns a copy of 32 columns of t, a tensor (128,n) in tensor memory.
-    -- Also returns a function of i, for this thread's part of chunk i.
+    -- Returns a tiled copy for 32 columns of t, a tensor (128,n) in tensor
+    -- memory, and a function that maps i to this thread's part of chunk i.
     local function chunks(op, t)
       local copy = tcgen05.make_tmem_copy(cute.make_copy_atom(op,
         t.element_type), cute.local_tile(t, {ROWS, CHUNK}, {0, 0}))

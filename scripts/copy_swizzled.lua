@@ -6,7 +6,7 @@
 -- pairs are in the same banks, so one pass becomes four ("conflicts" in the
 -- simulator's table). The swizzle moves each of the four rows to other banks:
 --   BITS 2: four positions; M 4: 16 elements (two vectors) stay together;
---   SHIFT 2: bits 6 and 7, of the row (64 elements), change bits 4 and 5.
+--   SHIFT 2: offset bits 6-7 (the row's lowest) are XORed into bits 4-5.
 -- DRAM hides the conflicts: the speed is 0.95 of the driver's copy with and
 -- without the swizzle at 1 GiB on an H200. At 64 MiB it is 0.92 with the
 -- swizzle and 0.90 without. The stores of copy_async.lua write whole lines of

@@ -7,7 +7,7 @@
 -- of a row of its block in one register.
 --
 -- The scales are stored in the order that cuBLAS expects. 128 rows x 4 scales
--- are 512 bytes, in which 16 bytes hold the scales of rows r, r + 32, r + 64
+-- are 512 bytes. Every 16 bytes hold the scales of rows r, r + 32, r + 64
 -- and r + 96. A layout describes this order, so the kernel reads scales like
 -- any tensor.
 --   cutelua scripts/gemm_sm120.lua --help

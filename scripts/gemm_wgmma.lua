@@ -1,7 +1,7 @@
 -- A warpgroup's MMA: C = A B^T in bf16 on Hopper's tensor cores, without TMA.
 --
--- mma.sync takes its operands from registers. So ldmatrix must load all of
--- shared memory, and warps that multiply have no time to load tiles. wgmma
+-- mma.sync takes its operands from registers. So ldmatrix must load all of the
+-- operands, and warps that multiply have no time to load tiles. wgmma
 -- reads A and B directly from shared memory, by descriptors. A warpgroup has
 -- four warps. One instruction starts a 64x128x16 product and is asynchronous.
 -- While the tensor cores multiply tile k, the same threads load tile k + STAGES

@@ -95,8 +95,8 @@ local Cos, Sin = turns(cute.cos), turns(cute.sin)
 
 -- Returns the logits (B,V) of the token that follows the tokens (B,n).
 -- attend(layer, heads) must return the attention (B,n,H,D). heads(i, count)
--- returns `count` heads from head i on; the heads of q, k and v follow each
--- other.
+-- returns `count` heads from head i on. The heads of q come first, then those
+-- of k, then those of v.
 local function forward(tokens, attend)
   local n = tokens.shape[2]
   local x, more = ops.embedding(tokens, embedding, where), nil

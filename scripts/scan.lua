@@ -2,10 +2,10 @@
 --
 -- A row is read once and written once. The lanes and warps of a block pass
 -- their sums to each other. A single row is processed by all blocks at once.
--- Each block publishes its total in global memory immediately. It then looks
--- back until it finds a block that has published the sum of everything before
--- it. A counter assigns tiles to blocks in the order in which the blocks start.
--- So no block waits for a block that has not started.
+-- Each block publishes the total of its tile in global memory immediately. It
+-- then waits for the totals of all tiles since its previous one, and adds them.
+-- A counter assigns tiles to blocks in the order in which the blocks start. So
+-- no block waits for a block that has not started.
 --   cutelua scripts/scan.lua --help
 local cute = require "cute"
 local scan = require "kernels.scan"

@@ -6,9 +6,9 @@
 -- reads the W values of a vector of B one by one, down a column of the tile.
 -- Eight adjacent threads read eight groups of W rows. Without a swizzle, these
 -- rows are in the same banks. The swizzle moves the 16-byte chunks of each of
--- the eight groups to another position. Then neither reads nor writes have bank
--- conflicts:
---   BITS 3: 8 groups; M = log2 W: whole chunks; SHIFT = log2 BN: a row's bits.
+-- the eight groups to another position, so that reads and writes have no bank
+-- conflicts. BITS is 3 for eight groups. M is log2 W, which keeps chunks whole.
+-- SHIFT is log2 BN, so that the XOR uses the number of the group.
 -- For 8192 x 8192 on an H200, this increases the speed from 0.68 to 0.96 of the
 -- driver's copy in bf16, and from 0.92 to 0.97 in f32. Blocks go down the
 -- columns of A, so that B is written in long contiguous runs. Blocks along the

@@ -12,7 +12,7 @@ local surface = require "spec.surface"
 local calls = {}
 
 ---------------------------------------------------------------------------
--- What an error must be like
+-- Requirements of an error
 ---------------------------------------------------------------------------
 
 local OURS = "a callback's own error"  -- the message that callbacks raise

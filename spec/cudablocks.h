@@ -56,7 +56,7 @@ static inline int lanes() {
   return left < 32 ? left : 32;
 }
 
-// ---- what a warp does together ----
+// ---- warp-wide operations ----
 
 template <class T>
 static T ptx_shfl(const char *kind, T x, int b, int c, unsigned) {
@@ -135,7 +135,7 @@ static inline void ptx_cp_async_ca_shared_global(unsigned to, const void *from,
 }
 
 // Computes ldmatrix. Lane 8 k + r has the address of row r of matrix k. Lane l
-// gets two elements of row l / 4, or with `turned` of column l / 4.
+// gets two elements of row l / 4. If `turned`, they are of column l / 4.
 static void matrices(unsigned **r, int n, unsigned src, bool turned) {
   give(src);
   int l = self & 31;

@@ -60,9 +60,9 @@ end
 
 --- Makes the operands of case c on the device `place`. Fields of c: form,
 -- sizes, N, K, dtype, d, where, most, skip, gated, epilogue, scales, alpha.
--- Returns A, B, the groups' offsets (or if form is "masked", their numbers of
--- rows), the options, and a function that describes the first wrong element of
--- the results.
+-- Returns A, B, the groups' offsets, and the options. If form is "masked",
+-- returns numbers of rows instead of offsets. The last result is a function
+-- that describes the first wrong element of the results.
 function grouped.problem(c, place)
   local E, N, K = #c.sizes, c.N, c.K
   local dtype, masked = c.dtype or "bf16", c.form == "masked"
@@ -192,9 +192,9 @@ function grouped.wrong(c, family, device)
   return differs(grouped.by(family, cute.ops.grouped_gemm, A, B, where, o))
 end
 
---- Passes offsets and counts to the kernel that no check has validated. Checks
--- that it stays in bounds and leaves the rows of invalid groups unwritten.
--- Returns a description of the first mistake, or nil.
+--- Passes unvalidated offsets and counts to the kernel. Checks that the kernel
+-- limits them to the matrix, and that it computes the remaining rows. Returns a
+-- description of the first mistake, or nil.
 function grouped.wild(list, family, device)
   for _, form in ipairs {"rows", "masked"} do
     local E, M, N, K = #list - (form == "rows" and 1 or 0), 70, 24, 64

@@ -20,7 +20,7 @@ function hopper.matrix(rows, cols, seed, dtype, m_major)
     m_major and {1, lead} or {lead, 1}))
 end
 
--- Returns the strides of a matrix, which must begin where its buffer begins.
+-- Returns the strides of a matrix, whose offset in its buffer must be 0.
 local function strides(t) return {t.stride[1], t.stride[2]} end
 
 --- Returns a function of row and column that gives the elements of A B^T.

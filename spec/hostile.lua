@@ -2,8 +2,8 @@
 -- with invalid numbers, scripts that are not text, damaged PTX and data files,
 -- paths where nothing can be written. Each run must end in time and without a
 -- signal. A run that fails must print a sentence that names no internal part of
--- cutelua. spec/program/hostile_spec.lua makes some of these runs, `make fuzz`
--- all.
+-- cutelua. spec/program/hostile_spec.lua makes some of these runs, and `make
+-- fuzz` makes all of them.
 local random = require "spec.random"
 local support = require "spec.support"
 
@@ -14,7 +14,7 @@ local hostile = {}
 local LIMITED = 'ulimit -t 10; exec /usr/bin/timeout -s KILL 300 "$0" "$@"'
 
 ---------------------------------------------------------------------------
--- What a run must be like
+-- Requirements for a run
 ---------------------------------------------------------------------------
 
 -- Patterns that no output may contain: a crash, a sanitizer's report, and names

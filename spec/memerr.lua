@@ -129,7 +129,7 @@ assert(D[{7, 3}] == 32)
 local made = p:compile "sm_90a"
 assert(not made or made.cubin)
 
--- Counts bank conflicts in shared memory, and searches swizzles against them.
+-- Counts bank conflicts, and searches for swizzles that avoid them.
 report = cute.kernel("column", function(o)
   local tid = cute.arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout({32, 32}, {32, 1}))

@@ -23,7 +23,7 @@ odd.SCRIPTS = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "gemm_nvf4", "attention", "attention_sm100", "attention_decode",
   "selective_scan", "conv2d"}
 
--- The targets of scripts for Blackwell, by script. attention_sm100 is absent:
+-- The targets of scripts for Blackwell, by script. attention_sm100 has none:
 -- NVRTC removes some of its loads, so the counters of its PTX differ.
 odd.ARCHS = {gemm_sm120 = {"sm_120a"}, gemm_tcgen05 = {"sm_100a"},
              gemm_clc = {"sm_100a"}, gemm_2cta = {"sm_100a"},

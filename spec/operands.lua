@@ -414,9 +414,9 @@ end
 ]]
 
 -- The list of faults; each has three lines. Line 1 has the class of the fault,
--- the kernel, the lines that the repair may name (as line names, or parts of
--- their text), and the number of the occurrence of the text to change. Line 2
--- is that text, and line 3 its replacement.
+-- the kernel, the lines that the repair may name, and which occurrence of the
+-- text to change. A line is given by its name or by a part of its text. Line 2
+-- is the text to change, and line 3 its replacement.
 local LIST = [[
 parity box wait
   arch.mbarrier_wait(full, 0)
@@ -743,8 +743,8 @@ end
 --- Runs the repair search on a fault. Returns a table of results. verdict: the
 -- verdict of the check; mend: the repair; told: the repair's message; first:
 -- whether the first line that the repair names is a line of the fault; any:
--- whether one of its lines is; right: whether the repaired kernel has the
--- correct results. With `refer`, the search gets the correct results as a
+-- whether any line that it names is; right: whether the repaired kernel has
+-- the correct results. With `refer`, the search gets the correct results as a
 -- reference.
 ---@param f table of FAULTS
 ---@param refer? boolean

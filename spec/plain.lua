@@ -35,7 +35,7 @@ local function new(t, v)
   return setmetatable({t = t, v = v}, Number)
 end
 
---- Returns a number, or a boolean, of a type.
+--- Returns the number or boolean v as a value of type t.
 ---@param t string
 ---@param v any the number, as a read of an element returns it
 function plain.value(t, v) return setmetatable({t = t, v = v}, Number) end
@@ -77,8 +77,8 @@ function Number:to(t)
 end
 
 -- Converts two operands to their common type. If only one operand has a type,
--- this type is the common one; but the common type is f32 if that type is an
--- integer and the other operand is a float.
+-- the common type is that type. The exception is an integer type with a float
+-- as the other operand: their common type is f32.
 local function meet(a, b)
   local t = math.type(a) and b.t or a.t
   if (math.type(a) or math.type(b)) == "float" and not is_float(t) then

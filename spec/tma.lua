@@ -240,7 +240,7 @@ tma.UNFOLDED = {
 }
 
 -- Returns a case with the im2col corners that its filter implies. A store has a
--- filter of one element, and corners inside the image; they are as far from the
+-- filter of one element. Its corners are inside the image, as far from the
 -- edges as the corners of a load are outside.
 local function unfolded(case, store)
   local shape, before, behind, stride, filter, apart, tile = table.unpack(case)

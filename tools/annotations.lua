@@ -34,9 +34,9 @@ end
 
 local parse_type
 
--- Returns a reader of a text, whose position is at first the start of the text.
--- take(pattern) skips blanks, returns the text that matches there, and moves
--- past it. It returns nil if nothing matches.
+-- Returns a reader that begins at the start of a text. take(pattern) skips
+-- blanks. If the pattern matches there, it returns the matching text and moves
+-- past it, else it returns nil.
 local function reader(text)
   local at = 1
   local r = {names = {}}

@@ -1,6 +1,6 @@
 -- launches.lua: exports the kernels of an example script that uses
--- cutelua.bench.harness, and the arguments of their launches. Programs that
--- launch the kernels themselves read them (spec/bench/rivals.py).
+-- cutelua.bench.harness, and the arguments of their launches. Programs such as
+-- spec/bench/rivals.py read them to launch the kernels without cutelua.
 --
 --  cutelua tools/launches.lua SCRIPT FOLDER ARCH [--OPTION VALUE]... EXTENT...
 --

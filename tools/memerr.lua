@@ -1,5 +1,5 @@
--- memerr.lua PROGRAM [SCRIPT]: runs a script again and again until it succeeds.
--- Allocation number 1, 2, 3, ... fails in the runs (this needs a build with
+-- memerr.lua PROGRAM [SCRIPT]: runs a script repeatedly until it succeeds. In
+-- each run one allocation fails: number 1, 2, 3, ... (this needs a build with
 -- CUTE_MEMERR). Each run must end by itself, successfully or with an error, but
 -- never by a signal.
 local program, script = arg[1], arg[2] or "spec/memerr.lua"

@@ -43,7 +43,7 @@ seconds=$(awk 'NR == 2 {
   split($1 "m" $2, t, /[ms]+/)
   printf "%.1f", t[1] * 60 + t[2] + t[3] * 60 + t[4] }' "$out.times")
 echo "$seconds $spec" >>"$CUTE_OUT/seconds"
-# One write, so that the reports of two files do not mix.
+# Writes the report at once, so that the reports of two files do not mix.
 {
   cat "$out"
   [ "$failed" = 0 ] || cat "$out.err"

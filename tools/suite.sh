@@ -51,8 +51,8 @@ web_specs=
 long=
 [ -n "$SPECS" ] || long=,long
 
-# count NAME COMMAND...: counts the command as one test. Its output goes to the
-# file $out.
+# count NAME COMMAND...: runs the command, and counts it as one test. Its output
+# goes to the file $out.
 out=$work/out
 count() {
   name=$1
@@ -67,7 +67,7 @@ count() {
   fi
 }
 
-# beside NAME COMMAND...: counts the command in the background, until `wait`.
+# beside NAME COMMAND...: does the same in the background. `wait` waits for it.
 beside() {
   (
     out=$(mktemp "$work/beside.XXXXXX")
@@ -124,7 +124,7 @@ busted() {
   mv "$work/seconds" "$dir/seconds.txt"
 }
 
-# clean_build FOLDER MAKE-ARGUMENT...
+# clean_build FOLDER MAKE-ARGUMENT...: runs make with the build folder FOLDER.
 clean_build() {
   dir=$1
   shift
@@ -184,9 +184,9 @@ run_asan() {
   # Stack traces need lines alone (-g1), which compile faster than -g.
   frames="-g1 -fno-omit-frame-pointer"
   flags="-O1 $frames -fsanitize=address"
-  # Two checks on sums of tiles took a third of the time and are off: signed
-  # overflow, because the sums are bounded; and use after scope, which keeps
-  # vectors in memory.
+  # Two checks are off in the code that sums MMA tiles, where they took a third
+  # of the time: signed overflow, because the sums are bounded; and use after
+  # scope, which keeps vectors in memory.
   tiles="-O2 -fno-sanitize=signed-integer-overflow,pointer-overflow"
   tiles="$tiles -fno-sanitize-address-use-after-scope"
   lua=$PWD/$build-asan/lua/liblua.a

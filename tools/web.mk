@@ -37,8 +37,8 @@ include Makefile
 CSTD := $(filter-out -fPIC -I%,$(CSTD)) -Icore -I$(BUILD)
 CSTD += $(addprefix -I,$(LUA_INC)) $(DEFS)
 
-# The rule of the sources comes first: make lists the existing files when it
-# reads this file.
+# A separate run of make fetches the sources (target web-source). A later run
+# then finds them: make lists the existing files when it reads this file.
 web-source: $(SOURCE)/stamp
 $(SOURCE)/stamp: tools/source.sh
 	sh tools/source.sh $(@D) lua5.4 liblua5.4-dev
@@ -59,8 +59,8 @@ $(THEIRS): $(BUILD)/theirs/%.o: %.c tools/web.mk
 
 WEB_OBJ := $(OBJ) $(filter-out %/linelib.o,$(POBJ)) $(BUILD)/program/weblib.o \
              $(THEIRS)
-# At -O1, the linker leaves out an optimizer that takes 20 s; its programs are
-# neither faster nor smaller when packed.
+# The linker runs at -O1, which omits an optimizer that takes 20 s. With the
+# optimizer, programs are neither faster nor smaller when packed.
 $(PROGRAM_JS): $(WEB_OBJ) tools/web.mk | $(WEB)
 	@echo 'LD $@'
 	$(EMCC) $(CFLAGS) -O1 -o $@ $(WEB_OBJ) -lm $(POOL) -sALLOW_MEMORY_GROWTH=1 \

@@ -35,8 +35,9 @@ var cuteEditor = (function () {
     return cm;
   }
 
-  // Tab indents after the user typed or selected something. It moves the focus
-  // on if the editor has just received it, and after Escape.
+  // Tab indents after the user typed or selected something. If the editor has
+  // just received the focus, or after Escape, Tab moves the focus to the next
+  // element.
   function tabs(cm) {
     var armed = false;
     cm.on("blur", function () { armed = false; });
@@ -215,7 +216,7 @@ var cuteEditor = (function () {
     return e;
   }
 
-  // ---- what a run says of lines ----
+  // ---- reports at lines ----
 
   function reports(cm) {
     var made = [];

@@ -27,7 +27,7 @@ const MOST_THREADS = 8;
 // Bytes that a Worker may keep: WebAssembly memory never shrinks.
 const LARGE = 512 << 20;
 
-// ---- where the program comes from ----
+// ---- loading the program ----
 
 // A file:// page cannot fetch anything, but it may load a script.
 function loadParts(base) {

@@ -3,10 +3,10 @@
 //
 //     cuteLessons.open(element, name, host)
 //
-// host is the workshop's: engine; run({ask, ...}, onOutput) -> Promise of an
-// answer that the results also show; editor(element, text, {label, run});
-// progress {get(name), set(name, value)}; go(name, step); say(text); step, the
-// number of the block where the lesson begins.
+// The workshop passes host with the fields engine; run({ask, ...}, onOutput),
+// which returns a Promise of an answer that the results pane also shows;
+// editor(element, text, {label, run}); progress {get(name), set(name, value)};
+// go(name, step); say(text); and step, the block at which the lesson opens.
 //
 // Data stored for each lesson: texts: the changed texts, by block; good: the
 // texts that ran; solved: solved exercises; hints: the number of hints shown.
@@ -60,7 +60,7 @@ var cuteLessons = (function () {
     return nav;
   }
 
-  // ---- what came of a step ----
+  // ---- results of a step ----
 
   function values(text, shown) {
     var list = make("dl", "lesson-values"), lines = text.split("\n");
@@ -275,7 +275,7 @@ var cuteLessons = (function () {
     var error = answer.error || {};
     var text = answer.message || error.text || error.message;
     this.told("Not yet: " + text);
-    // Show at the line its own message, if there is one, else the first line.
+    // Shows the message about this line, if there is one, else the first line.
     if (answer.line) {
       var there = text.split("\n").find(function (l) {
         return l.trim().indexOf(".lua:" + answer.line + ": ") > 0; });

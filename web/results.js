@@ -26,7 +26,7 @@ var cuteResults = (function () {
       : s.toFixed(s < 10 ? 2 : 1) + " s";
   }
 
-  // ---- what was printed ----
+  // ---- printed output ----
 
   function logOf(log) {
     var block = null, kept = 0, dropped = 0;
@@ -58,7 +58,7 @@ var cuteResults = (function () {
       note.textContent = dropped + " characters of output in front were "
         + "dropped";
     }
-    // The browser lays out blocks of some lines separately.
+    // Appends text in blocks of lines, which the browser lays out separately.
     function append(text, fd) {
       var kind = fd == 2 ? "warned" : "said";
       for (var at = 0; at < text.length;) {
@@ -184,7 +184,7 @@ var cuteResults = (function () {
       b.onclick = function () { host.go(line); };
       return b;
     }
-    // Makes a fold of a list, which is drawn when it is first opened.
+    // Makes a collapsible list, whose items are drawn when it is first opened.
     function fold(title, list) {
       var d = make("details");
       d.appendChild(make("summary", "", title));

@@ -194,7 +194,7 @@ var cuteShelf = (function () {
     }
     var wrote = [];
 
-    // ---- what is looked for, what is open ----
+    // ---- search, and the open entry ----
 
     find.oninput = function () {
       var w = find.value.toLowerCase().split(/\s+/);

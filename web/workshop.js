@@ -21,7 +21,7 @@ var workshop = (function () {
 
   function say(text) { el("status").textContent = text; }
 
-  // ---- what is remembered ----
+  // ---- stored state ----
 
   var store = cuteShelf.store();
   var current = {name: FIRST};
@@ -89,8 +89,8 @@ var workshop = (function () {
     el("stop").disabled = !on;
     el("run").disabled = on || state == "failed";
   }
-  // Runs a request whose output and answer the results show. For a lesson the
-  // step shows them, too: onout receives the output.
+  // Runs a request. The results pane shows its output and its answer. A step of
+  // a lesson shows them, too: onout receives the output.
   async function during(title, name, fields, onout) {
     if (running) return {ok: false, error: {message: "something runs"}};
     busy(true);

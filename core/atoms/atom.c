@@ -97,7 +97,7 @@ static void pick_set(Pick *k, int at, const Choice *c, int i, const char *s,
 }
 
 // Reports whether the name s matches the pattern p. Stores the alternatives
-// that s contains in k, from choice number `at` on.
+// that s contains in k. The first choice of p is choice `at` of k.
 static bool match(const char *p, const char *s, Pick *k, int at) {
   for (; *p && *p != '{'; p++, s++)
     if (*p != *s) return false;
@@ -140,8 +140,8 @@ static int pick_index(const Pick *k) {
   return i;
 }
 
-// Writes name number `index` of a pattern to `out`, and the alternatives that
-// it contains to *k.
+// Writes name number `index` of a pattern to `out`. Sets *k to the alternatives
+// that this name contains.
 static void expand(const char *p, int index, char out[NAME], Pick *k) {
   int rest = pattern_count(p);
   size_t n = 0;
@@ -450,8 +450,8 @@ static _Atomic int counts[2][FAMILIES];
 // Iterates over the families in order of their ids.
 typedef struct Walk {
   bool mma;
-  // table, row: position of the next family in the tables. family, base: number
-  // of families and of ids before it.
+  // table, row: position of the next family in the tables. family: number of
+  // families before that family. base: number of ids before it.
   int table, row, family, base;
   const AtomMmaFam *m;   // current family
   const AtomCopyFam *c;
@@ -547,8 +547,8 @@ static bool may_have(const AtomMmaFam *f, const char *text) {
   return true;
 }
 
-// Reports whether the atom with the family's name number i has the PTX text
-// `text`.
+// Reports whether an atom has the PTX text `text`. The atom has name number i
+// of the family that w has reached.
 static bool has_ptx(const Walk *w, int i, const char *text) {
   char name[NAME], shape[64], size[64];
   Pick k;
@@ -642,9 +642,9 @@ typedef struct Speller {
 } Speller;
 
 // Appends n characters of text to the name, from name[at] on. Returns the new
-// length, or 0 if the name is not to be extended. This is the case if it does
-// not begin with the prefix, or has a "_" after the prefix. In the second case,
-// cuts the name after the "_" and passes it to `each`.
+// length. Returns 0 if the new name does not begin with the prefix, or has a
+// "_" after the prefix, because it is then not extended further. In the second
+// case, cuts the name after the "_" and passes it to `each`.
 static size_t spell_text(Speller *s, size_t at, const char *text, int n) {
   for (int i = 0; i < n && at < NAME - 1; i++) {
     if (at < s->known && text[i] != s->prefix[at]) return 0;

@@ -109,8 +109,8 @@ enum { ATOM_OPERANDS = 7 };
 
 // Returns the element type of the fragments of operand i (D A B C SFA SFB E).
 DType atom_mma_type(const AtomMma *a, int i);
-// Returns the operand (0 to 3: D A B C; 4: metadata) that is the k-th list of
-// registers of the PTX instruction.
+// Returns the operand (0 to 3: D A B C; 4: metadata) whose registers are the
+// k-th list of registers in the PTX instruction.
 static inline int atom_mma_run(const AtomMma *a, int k) {
   bool last = a->kind == MK_WGMMA && k == (a->flags & AMF_SMEM_A ? 1 : 2);
   // The lists of wgmma are D, A (unless in shared memory), metadata.

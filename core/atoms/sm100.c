@@ -24,7 +24,7 @@
 #define WS(n, names, kind_, types_, k, flags_) \
   UMMA1("SM100_MMA_" n "<" names "{M=32|64|128}," NWS "," MM, \
         ".ws", kind_, types_, k, AMF_WS | flags_)
-// Sparse MMAs. k is the K of B, and `depth` is the number of elements stored of
+// Sparse MMAs. k is the K of B, and `depth` is the number of stored elements in
 // each row of A.
 #define SPARSE1(n, kind_, types_, k, depth, group_, ...) \
   STORED(n, ".sp", kind_, types_, k, depth, group_, __VA_ARGS__)

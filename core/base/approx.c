@@ -273,7 +273,7 @@ uint32_t approx_tanh_f16(uint32_t x) {
 
 uint32_t approx_tanh_bf16(uint32_t x) { return approx_tanh(x << 16) >> 16; }
 
-// ---- f64: the upper word of a number, 20 bits of its fraction ----
+// ---- f64: functions of the upper 32 bits, which have 20 fraction bits ----
 
 enum { HIGH_INF = 0x7ff00000, HIGH_NAN = 0x7fffffff, HIGH_BIAS = 1023 };
 

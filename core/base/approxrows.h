@@ -2,8 +2,8 @@
 // piece of a function's range by integers: value c0, slope c1, and half the
 // curvature c2 (approx.c has the formula). The envytools project read the
 // tables of 1 / x, 1 / sqrt(x), 2^x, log2(x) and sine out of a G80. The tables
-// of sqrt(x) and tanh(x) are the only ones that match an H200's results.
-// docs/simulator.md proves that an H200 uses all of these tables.
+// of sqrt(x) and tanh(x) were computed from results of an H200.
+// docs/simulator.md explains how, and proves that an H200 uses all tables.
 #ifndef CUTE_APPROXROWS_H
 #define CUTE_APPROXROWS_H
 

@@ -49,7 +49,7 @@ typedef struct Arena {
 // The context. A function whose first parameter is `Ctx *cx` may fail. It then
 // calls `fail`, which never returns (the Lua bindings raise a Lua error), so
 // the function cannot release anything. It must therefore keep resources in
-// arenas, or in objects that others free.
+// arenas, or in objects that other code frees.
 typedef struct Ctx Ctx;
 struct Ctx {
   void (*fail)(Ctx *cx, ErrKind kind, const char *msg);  // never returns

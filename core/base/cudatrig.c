@@ -51,9 +51,9 @@ static inline float reduce(float x, int32_t *quarter) {
 
 // ---- sine, cosine, tangent ----
 
-// Returns the sine of r + quarter * pi / 2. It is computed from the sine of r
-// in even quarters, from the cosine of r in odd quarters, and is negated in
-// quarters 2 and 3.
+// Returns the sine of r + quarter * pi / 2. Computes the sine of r in even
+// quarters, and the cosine of r in odd quarters. Negates the result in quarters
+// 2 and 3.
 static inline float sine_of(float r, int32_t quarter) {
   float s = r * r, base = quarter & 1 ? 1 : r, p;
   if (quarter & 1)

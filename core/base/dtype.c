@@ -255,9 +255,9 @@ static uint64_t to_integer(DType t, double x) {
   return low_bits((uint64_t)(int64_t)x, bits);
 }
 
-// Returns the integer to which the PTX instruction cvt converts a NaN. From
-// f64, or to 64 bits, only the top bit is set. Otherwise the integer is 0.
-// Unsigned types below 32 bits get i32's result, clamped.
+// Returns the integer to which the PTX instruction cvt converts a NaN. If the
+// source is f64 or t has 64 bits, the integer has only its top bit set.
+// Otherwise it is 0. Unsigned types below 32 bits get i32's result, clamped.
 static uint64_t nan_integer(DType t, bool from_f64) {
   int bits = dtype_bits(t) > 64 ? 64 : dtype_bits(t);
   if (bits < 32 && dtype_class(t) != 'I') return 0;

@@ -2,15 +2,15 @@
 // GPU's.
 //
 // Each row of ops.h, intrin.h, kinds.h, soft.h and MATHS (rows.h), and each
-// opcode of PTX (rows.c), names a class. An operation without a class does not
-// compile.
+// opcode of PTX (rows.c), names a class. A row without a class causes a compile
+// error.
 #ifndef CUTE_FIDELITY_H
 #define CUTE_FIDELITY_H
 
 // FI(ID, "name", what, "description"). The meaning of `what`:
 //   EXACT: the same bits on every GPU.
-//   SM90: the same bits as an H100 and H200, which were measured. On another
-//   architecture the last bits may differ.
+//   SM90: the same bits as on an H100 and an H200, which were measured. On
+//   another architecture, the last bits may differ.
 //   BOUND: a result within an error bound.
 //   TIMING: exact values, but the simulator orders accesses less strictly than
 //   PTX specifies.

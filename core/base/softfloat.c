@@ -487,9 +487,9 @@ static float host_operand(uint64_t u, bool ftz) {
   return bits_float((uint32_t)(zero ? u & 0x80000000u : u));
 }
 
-// Computes s with the host's f32 arithmetic, if the result is surely that of
-// PTX. Otherwise returns false. Supports only add, sub, mul and fma of f32,
-// rounded to nearest, and with .ftz only results above the smallest normal
+// Computes s with the host's f32 arithmetic. Returns false if the host's result
+// might differ from PTX's. Supports only add, sub, mul and fma of f32, rounded
+// to nearest. With .ftz, supports only results above the smallest normal
 // number.
 static bool by_host(Soft s, const uint64_t x[3], uint64_t *r) {
   bool ftz = s.flags & SOFT_FTZ;

@@ -13,9 +13,9 @@
 // round to tf32. FTZ types load like the types without FTZ, but their
 // reductions flush subnormal numbers. `reductions` lists those that H100 and
 // H200 execute. Any other reduction is an illegal instruction on these GPUs. U4
-// is Blackwell's 16U4_ALIGN8B: 4-bit elements of any type, packed in both
-// memories. Its code, the next free number, is a guess, because no map of U4
-// that a driver encoded has been seen.
+// is Blackwell's 16U4_ALIGN8B: 4-bit elements of any type, packed in global and
+// shared memory. Its code, the next free number, is a guess, because no map of
+// U4 that a driver encoded has been seen.
 #define TENSORMAP_TYPES(TT) \
   TT(U8, U8, 8, 0, 'I', "") TT(U16, U16, 16, 1, 'I', "") \
   TT(U32, U32, 32, 2, 'I', "add min max and or xor") \
@@ -32,8 +32,8 @@ typedef enum TensorMapType {
 #undef TT
   TMT_COUNT
 } TensorMapType;
-// Returns the map type for elements of type t, or TMT_COUNT if some target with
-// TMA has no such map type.
+// Returns the map type for elements of type t. Returns TMT_COUNT if there is
+// none, or if not all targets with TMA support it (U4).
 TensorMapType tensormap_type(DType t);
 // Return a map type's element type (f32 for the FTZ types), and the
 // space-separated names of the reductions that copies of this type support.
@@ -42,8 +42,8 @@ const char *tensormap_reductions(TensorMapType t);
 
 enum { TMA_ALIGN = 128 };  // alignment of a box in shared memory in bytes
 enum { TENSORMAP_RANK = 5, TENSORMAP_WORDS = 16 };
-// How the channels of an image are interleaved: PLAIN: not at all. 16B, 32B: in
-// groups of 16 or 32 bytes (the layouts NC/8HWC8 and NC/16HWC16).
+// Interleaving of the channels of an image. PLAIN: none. 16B, 32B: groups of 16
+// or 32 bytes (the layouts NC/8HWC8 and NC/16HWC16).
 enum { TENSORMAP_PLAIN, TENSORMAP_16B, TENSORMAP_32B };
 enum { TENSORMAP_ZEROS, TENSORMAP_NAN };  // value of elements out of bounds
 

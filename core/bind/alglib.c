@@ -85,7 +85,7 @@ static int l_layout_tv(lua_State *L) {
 }
 
 // make_layout_image_mask(l, coord, mode) -> a bit mask, for a multicast. Bit k
-// is set if l maps to k a coordinate that differs from coord at most in `mode`.
+// is set if l has offset k at a coordinate that equals coord outside `mode`.
 static int l_image_mask(lua_State *L) {
   Ctx *cx = face_enter(L);
   Layout l = face_check_layout(L, 1);

@@ -36,10 +36,11 @@ typedef enum ArgTag {
   // head: DType, ArgFlags; words: the alignment and the layout. The memory, and
   // dynamic extents and strides, are leaves.
   ARG_TENSOR,
-  // head: bytes of a TMA atom; words: the atom. Its tensor is a leaf.
+  // head: number of bytes of a TMA atom; words: the atom. Its tensor is a leaf.
   ARG_TMA,
   ARG_CODE,     // head: id of a function's code; words: its upvalues
   // Follows the last argument. Words: the group of each leaf (argkey_overlaps).
+  // In a cached call, distances between leaves follow (put_distances).
   ARG_OVERLAP
 } ArgTag;
 enum ArgFlags { ARG_COORD = 1 << 8, ARG_WIDE = 1 << 9,
@@ -126,8 +127,8 @@ typedef struct Walk {
   int func, copies;
   // Stack index of the cache of calls (plan_cache.c), or 0 for a launch.
   int calls;
-  // In a cached call (plan_cache.c): a function to call for each function among
-  // the arguments. NULL for a launch.
+  // In a cached call (plan_cache.c): callback for each Lua function among the
+  // arguments. NULL for a launch.
   void (*function)(struct Walk *w, int idx);
   // Stream among the arguments of a cached call, or NULL.
   const struct GpuStream *stream;

@@ -184,7 +184,7 @@ void face_check_options(lua_State *L, int idx, const char *names) {
 }
 
 // check_options(table, names): raises an error if the table has a key that is
-// not among `names`. For tables that the signature does not describe.
+// not among `names`. Lua code uses it for tables that no signature describes.
 static int l_check_options(lua_State *L) {
   face_check_options(L, 1, face_checkstr(L, 2));
   return 0;
@@ -370,7 +370,7 @@ static void check_argument(lua_State *L, int arg, const Param *p) {
 }
 
 // check(...), the function that checker(signature [, class]) returns. A public
-// Lua function passes its arguments to it. It raises an error if the arguments
+// Lua function calls it with its own arguments. check raises an error if they
 // do not match the signature, or if the metatable of a method's receiver is not
 // `class`. Upvalues: signature, Checks, class.
 static int check_call(lua_State *L) {
@@ -415,7 +415,7 @@ static int l_checker(lua_State *L) {
 
 // bad_argument(n, want, value): raises the error that argument n of the public
 // function being called is not of type `want`. n does not count the receiver.
-// For checks in Lua code that go beyond types.
+// Lua code uses it for checks that go beyond types.
 static int l_bad_argument(lua_State *L) {
   Public p;
   int n = (int)face_checkint(L, 1);

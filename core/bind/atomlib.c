@@ -592,9 +592,9 @@ static int thrfrg(lua_State *L, int which) {
 
 // The field ACCUMULATE of a tiled MMA selects whether the MMA adds to its
 // accumulators. During a trace, TRACE_STATE.tiled[tiled MMA] is the number n of
-// the MMA. TRACE_STATE.accumulate[n] is a table whose entry n is the value of
-// the field. Loops and branches compare such tables before and after their
-// bodies, and can restore an earlier value.
+// the MMA, and TRACE_STATE.accumulate[n] is the table {[n] = value of the
+// field}. Loops and branches compare such tables before and after their bodies,
+// and can restore an earlier value.
 
 // Pushes the table TRACE_STATE.accumulate[n] for the tiled MMA (or slice) at
 // idx, and returns n. Assigns n on first use.

@@ -346,8 +346,8 @@ void devlib_pin(lua_State *L, int idx, Gpu *g) {
 }
 
 // Copies the span of the tensor at idx to the GPU at stack index `gpu`, or to
-// the host if there is nil. Pushes a tensor with the same layout on the copied
-// memory.
+// the host if the value there is nil. Pushes a tensor with the same layout on
+// the copied memory.
 static void push_copy(Ctx *cx, lua_State *L, int idx, int gpu, Way way) {
   Span s = span_of(cx, L, idx);
   DType t = s.t.type;

@@ -91,7 +91,7 @@ static bool of_a_call(ErrKind kind) {
 }
 
 // Skips the name of an operation at the start of msg, such as "composition: ".
-// It need not be the function that the user called, but may be a step of it.
+// The operation may be a step of the function that the user called.
 static const char *after_operation(lua_State *L, const char *msg) {
   size_t n = strspn(msg, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                          "_0123456789");

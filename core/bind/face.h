@@ -69,11 +69,11 @@ void dispatch_open(lua_State *L);
 // Creates the context of a Lua state (context.c).
 void context_new(lua_State *L);
 Ctx *face_enter(lua_State *L);
-// Returns the context like face_enter, but does not empty cx->scratch. For
+// Returns the context like face_enter, but does not empty cx->scratch. Used by
 // metamethods such as __index and __gc.
 Ctx *face_ctx(lua_State *L);
-// Returns the context like face_ctx. For functions without the Ctx as upvalue
-// 1.
+// Returns the context like face_ctx. Used by functions that do not have the Ctx
+// as upvalue 1.
 Ctx *face_state(lua_State *L);
 
 // Stores functions in the table on top, each with the Ctx as upvalue 1. If a
@@ -92,9 +92,9 @@ void face_newtype(lua_State *L, const char *tname, const luaL_Reg *regs);
 // Afterwards, the use of an operator or method that the type lacks raises an
 // error that names it.
 void face_complete(lua_State *L);
-// Raises the error that the object at 1 has no field with the key at 2. For
+// Raises the error that the object at 1 has no field with the key at 2. Used by
 // types with their own __index. Suggests a name among `fields` (separated by
-// spaces) and the methods. These are in the table at `methods` (0: in the
+// spaces) and the methods. The methods are in the table at `methods` (0: in the
 // metatable).
 _Noreturn void face_nofield(lua_State *L, int methods, const char *fields);
 // Returns a suggestion such as " (did you mean stride?)", or "" if none of the

@@ -9,7 +9,7 @@
 const AtomBox *fields_slice(Ctx *cx, lua_State *L, int idx, Dim *thr) {
   if (!luaL_testudata(L, idx, MT_SLICE)) return NULL;
   lua_getiuservalue(L, idx, 2);
-  // This raises an error if the thread is a traced value of another kernel.
+  // The call raises an error if the thread is a traced value of another kernel.
   face_test_dim(cx, L, -1, thr);
   lua_getiuservalue(L, idx, 1);
   // the slice keeps the tiled operation alive

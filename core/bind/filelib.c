@@ -60,7 +60,7 @@ static int failed(lua_State *L, int e) {
 
 // Resolves the symbolic links in a path. Fails if the link is broken, or
 // belongs to another user (except root), because such a link could lead to any
-// file of this user. Then sets errno and returns false.
+// file of this user. On failure, sets errno and returns false.
 static bool resolve(const char *path, char out[PATH_MAX]) {
   struct stat st;
   if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode)) {
@@ -203,8 +203,8 @@ static int open_named(const char *target, mode_t mode, Aside *a) {
 
 // open_aside(path[, private]) -> file, its name (false: it has none), path of
 // the file to replace | nil, reason. Opens a new file. The caller writes to it
-// what will become the contents of the file at `path`. Its mode is that of the
-// old file, or 0600 if `private`.
+// the new contents of the file at `path`. The new file has the mode of the old
+// file, or 0600 if `private`.
 static int l_open_aside(lua_State *L) {
   const char *path = face_checkstr(L, 1);
   bool private = lua_toboolean(L, 2), named;

@@ -16,7 +16,7 @@
 // Pushes nil and the message of failure w, and returns 2. If w is a mistake of
 // the script, raises an error instead.
 int gpulib_failed(lua_State *L, const Why *w);
-// Returns true if `ok`, else raises the error w. For calls whose results
+// Returns true if `ok`, else raises the error w. Used for calls whose results
 // scripts usually ignore.
 int gpulib_done(lua_State *L, bool ok, const Why *w);
 

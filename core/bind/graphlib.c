@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Metatable of a userdata. Its __close ends a capture.
+// Metatable of the userdata of a capture. Its __close ends the capture.
 #define MT_CAPTURE "cute.capture"
 
 static GpuGraph *check_graph(lua_State *L, int idx) {

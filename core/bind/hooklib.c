@@ -1,8 +1,8 @@
 // The debug hook of a trace. At each line and return, it names traced values
-// after the local variables that hold them. What it has found out about a
-// function is kept for the function's next line. At each bytecode instruction,
-// it detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
-// metamethod. There it examines only operands, not names or source text.
+// after the local variables that hold them. It keeps its findings about a
+// function for the function's next line. At each bytecode instruction, it
+// detects `==`, `~=` and `t[k]` with traced values, for which Lua calls no
+// metamethod. These checks examine only operands, not names or source text.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -236,8 +236,9 @@ static void push_constant(lua_State *L, lua_Debug *ar, int i) {
 }
 
 // Reports whether a comparison by `==` of a traced value with the value at idx
-// seems intended for the GPU. A comparison with nil, a string or a layout is
-// not: it is false, as in Lua. For two userdata or two tables, Lua calls __eq.
+// seems intended for the GPU. Returns false for nil, a string or a layout: such
+// a comparison is false, as in Lua. For two userdata or two tables, Lua calls
+// __eq.
 static bool is_for_device(lua_State *L, int traced, int idx) {
   int t = lua_type(L, idx);
   return t == LUA_TNUMBER || t == LUA_TBOOLEAN ||
@@ -300,8 +301,8 @@ static void check_spread(lua_State *L, lua_Debug *ar, int first) {
 }
 
 // Handles an inner call whose results are all passed to an outer call as its
-// last arguments. The outer call is in the same function. If the inner call is
-// a tail call, it is in this function's caller.
+// last arguments. The outer call is in the same function or, if the inner call
+// is a tail call, in this function's caller.
 static void see_spread(lua_State *L, lua_Debug *ar, VmIns in) {
   lua_Debug up;
   if (in.op == VM_CALL && in.c) return;

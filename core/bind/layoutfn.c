@@ -90,8 +90,8 @@ static Tup call(Ctx *cx, const LayoutFn *f, Tup x) {
 // ---- construction ----
 
 // Reads the option `vector`: for how many adjacent coordinates the function
-// returns adjacent offsets. It has a number for each mode, as in {1, 8}. If the
-// function takes an integer, it is an integer.
+// returns adjacent offsets. The option has a number for each mode, as in
+// {1, 8}. If the function takes an integer, the option is an integer.
 static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
   face_check_options(L, opts, "vector");
   int type = lua_getfield(L, opts, "vector");

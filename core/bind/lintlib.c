@@ -140,7 +140,7 @@ static FoundList new_list(lua_State *L) {
   return list;
 }
 
-// Like new_list, for searches that need the function in scalar form.
+// Like new_list, for searches in the scalar form (lint/scalar_form.h).
 static FoundList new_scalar_list(lua_State *L, Ctx *cx) {
   FoundList list = new_list(L);
   list.fn = scalar_form(cx, list.fn);

@@ -378,8 +378,8 @@ static void set_memory(Make *m, DevBuf *b, int buffer, int value, Slot *s) {
 }
 
 // Makes the number {type, value} at stack index `value` the source s of a
-// kernel parameter. At stack index `mark` is nil if the number is a constant.
-// Otherwise there is {argument of the call, index of the number in that
+// kernel parameter. The value at stack index `mark` is nil if the number is a
+// constant. Otherwise it is {argument of the call, index of the number in that
 // argument, part}.
 static void set_number(Make *m, int value, int mark, Slot *s) {
   lua_State *L = m->L;
@@ -574,7 +574,7 @@ static bool run_step(Going *c, const Step *s, Why *why) {
   return gpulaunch_run(&l, 1, why);
 }
 
-// Reports whether the run at idx can be executed. Its kernels, its kept
+// Reports whether the run at idx can be executed. Its kernels and its kept
 // memory must still be valid, and the Lua values that tracing read must be
 // unchanged. A graph capture in progress must allow its launches.
 static bool can_run(lua_State *L, const Run *r, int idx, const Gpu *g) {

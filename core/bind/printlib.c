@@ -98,8 +98,8 @@ static void format(Ctx *cx, lua_State *L, const char *s, Ref *v, int n,
   if (*s) face_error(L, ERR_LIMIT, "printf: the format exceeds 4000 bytes");
 }
 
-// printf(format, values...): prints scalars by C's conversions. The letter of a
-// conversion BY_TYPE is chosen by the value's type.
+// printf(format, values...): prints scalars by C's conversions. If a conversion
+// has the letter BY_TYPE, the value's type selects the letter.
 static int l_printf(lua_State *L) {
   Ctx *cx = face_enter(L);
   Fn *fn = face_tracing(cx, L, "cute.printf");

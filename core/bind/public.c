@@ -102,7 +102,7 @@ static bool holds_it(lua_State *L, Public *p, const char *name) {
 }
 
 // Finds the public function that the innermost user function called. Ignores
-// public functions that this function calls in turn.
+// further public functions that the found function calls.
 bool public_find(lua_State *L, Public *p) {
   lua_Debug ar;
   const char *prefix, *sig;

@@ -57,7 +57,7 @@ typedef struct Public {
 // not public.
 bool public_pop(lua_State *L, const char **prefix, const char **sig);
 // Finds the public function that the innermost user function called. Ignores
-// public functions that this function calls in turn.
+// further public functions that the found function calls.
 bool public_find(lua_State *L, Public *p);
 // Writes how to call the function, such as "cute.size(x, modes...)".
 void public_usage(const Public *p, char *out, size_t size);

@@ -114,8 +114,8 @@ static bool is_local(lua_State *L, Reach *r, int n, const char *name) {
   return same;
 }
 
-// Appends an upvalue to the list `upvalues`. Its value is on top of the stack,
-// and below it is its function.
+// Appends an upvalue to the list `upvalues`. The upvalue's value is on top of
+// the stack, and its function is below the value.
 static void add(lua_State *L, Reach *r, int n, const char *name) {
   lua_pushvalue(L, -2);
   lua_rawseti(L, UPVALUES, r->found + FUNCTION);

@@ -5,7 +5,7 @@
 
 // Key in the registry of the list of calls while a graph is recorded. Field
 // `closed` of the list has the buffers that were closed during the recording.
-// Field `spare` has those of them whose memory no open buffer uses.
+// Field `spare` has the closed buffers whose memory no open buffer uses.
 #define RECORDING "cute.recording"
 
 // record(list, f): calls f(), and appends the launches and copies of f to the

@@ -138,7 +138,7 @@ static void push_back(lua_State *L) {
 
 // Records the launch of fn, with the options at t, as the preceding launch.
 // With programmatic dependent launch, all blocks of fn may start the next
-// launch before they wait for the launches that precede fn. These may then
+// launch before they wait for the launches that precede fn. Those launches may
 // still run during the next launch, so the record keeps their uses of buffers.
 static void set_front(lua_State *L, const Fn *fn, int t, const SimResult *r) {
   lua_createtable(L, 0, (int)fn->arg.n);
@@ -218,7 +218,7 @@ static const TensorMap *map_arg(lua_State *L, SimBox *b, const void *p) {
   lua_getiuservalue(L, -1, 1);
   Tensor x = face_check_tensor(L, -1);
   uint64_t at = (uint64_t)(uintptr_t)p, words[TENSORMAP_WORDS];
-  // This raises an error if the driver would reject the tensor map.
+  // The call raises an error if the driver would reject the tensor map.
   tmalib_encode(&b->cx, &t->a, &x, at, words);
   TensorMap *m = NEW(&b->cx, TensorMap, 1);
   *m = tma_map(&b->cx, &t->a, &x, at);

@@ -201,7 +201,8 @@ static int l_operators(lua_State *L) {
 }
 
 // Reports whether the value at idx is a tensor in memory whose elements a host
-// program can use in arithmetic. Iterators and coordinate tensors are not.
+// program can use in arithmetic. Returns false for iterators and coordinate
+// tensors.
 static bool is_whole(lua_State *L, int idx) {
   const TensorBox *b = tensorlib_box(L, idx);
   if (!b || b->t.mem || b->t.space == SP_COORD) return false;

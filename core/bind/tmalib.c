@@ -152,7 +152,7 @@ static const TmaAtom *check_traced(lua_State *L, int idx, const char *what) {
     face_error(L, ERR_ARG, "%s: a TMA atom must be an argument of the kernel: "
                "pass it and the coordinate tensor at the launch", what);
   lua_getiuservalue(L, idx, 1);
-  // This raises an error if the tensor belongs to another kernel.
+  // The call raises an error if the tensor belongs to another kernel.
   face_check_tensor(L, -1);
   lua_pop(L, 1);
   return &b->a;
@@ -222,8 +222,8 @@ static int push_of(lua_State *L, Ctx *cx, const TmaAtom *a, const Tensor *t) {
 }
 
 // Raises an error if the hardware lacks the atom's reduction. The hardware has
-// sums and bit operations for u64, but not for i64. For these, changes the
-// map's type from i64 to u64.
+// sums and bit operations for u64, but not for i64. For those reductions,
+// changes the map's type from i64 to u64.
 static void check_reduction(lua_State *L, TmaAtom *a, DType in) {
   if (!(a->flags & BKF_REDUCES)) return;
   const char *kind = atomic_row((AtomicKind)(a->flags & BKF_ATOMIC))->name;

@@ -109,7 +109,7 @@ void trace_typed(lua_State *L);
 enum { WRITERS = 5 };
 typedef struct Writers {     // library functions that change state, or NULL
   lua_CFunction f[WRITERS];
-  // the function that coroutine.wrap returns is `wrapped`
+  // `wrapped` is the C function that coroutine.wrap returns
   lua_CFunction resume, wrapped;
   lua_CFunction setmetatable;
 } Writers;

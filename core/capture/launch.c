@@ -590,7 +590,7 @@ static int begin(Passed *p, void **params, void **extra) {
 int launch_before(const Kernel *k, CUfunction f, const CUlaunchConfig *c,
                   void **params, void **extra) {
   if (!c || !launch_selects(k->name)) return 0;
-  // Recorded later, when the program launches the graph that is being captured.
+  // This launch is recorded when the program launches the captured graph.
   if (launch_capturing(c->hStream)) return 0;
   Passed *p = calloc(1, sizeof *p);
   if (!p) return 0;

@@ -7,8 +7,8 @@
 
 // The origin of 16 bytes that a bulk copy wrote to shared memory: byte `at` of
 // global memory object `mem`. If `mem` is NULL, the bytes are zeros for
-// elements outside a tensor. `row` and `column` (in bytes) are the position in
-// a matrix. They do not count the index of the matrix in a batch.
+// elements outside a tensor. `row` and `column` (in bytes) are the position
+// within one matrix. Other matrices of a batch do not change this position.
 typedef struct SimOrigin16 {
   const SimMem *mem;
   int64_t at, row, column;

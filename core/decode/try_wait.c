@@ -2,8 +2,8 @@
 // links it to this wait. If the try_wait returns true, it acquires what the
 // wait would acquire. If it returns false, it orders nothing. Therefore the
 // systematic schedules let such a try_wait return false, so that only the wait
-// is a scheduling step. This is valid if the result flows only, through
-// variables and booleans, to branches that do nothing but wait.
+// is a scheduling step. This is valid if the result affects only branches that
+// do nothing but wait. It may reach them through variables and booleans.
 //
 // The wait must be for the phase that the try_wait tested. If a run shows a
 // wait for another phase, all try_waits become scheduling steps (Launch.tries).

@@ -350,8 +350,8 @@ void expr_at_run_time(Emit *e, Ref r) {
   text_puts(e, ")");
 }
 
-// Reports whether constant folding by the compiler may change the result of i,
-// compared with the GPU's.
+// Reports whether constant folding by the compiler may give a result of i that
+// differs from the GPU's.
 static bool folds(const Ins *i) {
   if (i->op != OP_MATH || i->type == DT_F64) return false;
   switch ((int)i->imm) {
@@ -365,7 +365,7 @@ static bool folds(const Ins *i) {
 
 static Prec float_call(Emit *e, const Ins *i, const char *f, int n) {
   bool hide = folds(i) && known_is(e, i, n);
-  // Of a power, the compiler also folds the part that depends only on the base.
+  // The compiler also folds the part of a power that depends only on the base.
   bool base = folds(i) && i->imm == MF_POW && known_is(e, i, 1);
   text_printf(e, "%s(", f);
   for (int k = 0; k < n; k++) {

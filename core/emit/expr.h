@@ -69,8 +69,9 @@ void expr_mbar(Emit *e, const Ins *i);
 // Writes a store of an element of less than a byte, without the semicolon.
 void expr_store_bits(Emit *e, const Ins *i);
 
-// ---- known.c ---- If the kernel has operations whose results change when the
-// compiler folds constants, finds the values that the compiler may fold.
+// ---- known.c ----
+// If the kernel has operations whose results change when the compiler folds
+// constants, finds the values that the compiler may fold.
 void known_run(Emit *e);
 // Reports whether the compiler may fold any of the first n operands of
 // instruction i.
@@ -88,9 +89,10 @@ const char *convert_bits(DType from, DType to);
 const char *convert_to_f32(Emit *e, const Ins *i, DType t);
 const char *convert_from_f32(Emit *e, const Ins *i, DType t);
 
-// ---- ptx.c ---- The functions *_note run before any text is written, and
-// record the needed helpers. The functions *_reserve reserve the names of the
-// helpers, and *_print write the helpers.
+// ---- ptx.c ----
+// The functions *_note run before any text is written, and record the needed
+// helpers. The functions *_reserve reserve the names of the helpers, and
+// *_print write the helpers.
 void ptx_note(Emit *e, const Ins *i);
 void ptx_note_access(Emit *e, const Ins *i);
 // Returns how many bytes a load with these flags prefetches to L2, or 0.
@@ -109,7 +111,8 @@ void ptx_mask(Emit *e, Ref mask);         // writes a mask of lanes
 // has no name.
 const char *ptx_sreg(Emit *e, SReg r);
 
-// ---- bulk.c ---- Reports whether i is a bulk copy or prefetch.
+// ---- bulk.c ----
+// Reports whether i is a bulk copy or prefetch.
 static inline bool bulk_is(const Ins *i) {
   return op_flag_kind((Op)i->op) == FLAGS_BULK;
 }
@@ -126,7 +129,8 @@ void bulk_note_map(Emit *e, const Ins *i);
 void bulk_call_map(Emit *e, const Ins *i);
 void bulk_map_at(Emit *e, Ref r);  // writes a TMAPAT as a statement
 
-// ---- mbar.c ---- Reports whether i is an mbarrier operation or a st.async.
+// ---- mbar.c ----
+// Reports whether i is an mbarrier operation or a st.async.
 static inline bool mbar_is(const Ins *i) {
   return op_flag_kind((Op)i->op) == FLAGS_MBAR ||
          op_class((Op)i->op) == CLASS_SEND;

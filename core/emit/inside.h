@@ -105,9 +105,9 @@ typedef struct Emit {
   uint32_t told;  // line that the last comment named, as an Fn.src index
 } Emit;
 
-// ---- pack16.c ---- Merges pairs of operations on 16-bit floats. Returns a
-// rewritten copy of fn in cx->scratch, or fn itself if fn has no such pairs or
-// sm cannot merge them.
+// ---- pack16.c ----
+// Merges pairs of operations on 16-bit floats. Returns a rewritten copy of fn
+// in cx->scratch, or fn itself if fn has no such pairs or sm cannot merge them.
 const Fn *pack16_run(Ctx *cx, const Fn *fn, int sm);
 
 // ---- uses.c ----
@@ -161,8 +161,9 @@ const char *names_new_run(Emit *e, const char *want, int64_t n);
 // Returns the name of the kernel, and reserves it.
 const char *names_kernel(Emit *e);
 
-// ---- stmt.c ---- Writes store r. Returns the last instruction that this text
-// covers: r, or a second store that was merged with it.
+// ---- stmt.c ----
+// Writes store r. Returns the last instruction that this text covers: r, or a
+// second store that was merged with r.
 Ref stmt_store(Emit *e, Ref r);
 void stmt_fill(Emit *e, Ref r);
 void stmt_put(Emit *e, Ref r);

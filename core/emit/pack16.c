@@ -190,8 +190,9 @@ static Ref rounded(Pairs *p, const Ins *by, DType t, Ref lo, Ref hi) {
   return intrinsic(p, by, id, lo, hi, 0);
 }
 
-// Divides two words of 16-bit floats. For bf16, div.full rounded to bf16 is
-// exact for all quotients, as measured on an H200. For f16 it is not.
+// Divides two 16-bit floats and returns the quotient in f32. For bf16, the
+// result of div.full rounds to the same bf16 as the exact quotient, as measured
+// on an H200. For f16 it does not.
 static Ref divided(Pairs *p, const Ins *i) {
   Ref x = as_f32(p, i, i->a[0]), y = as_f32(p, i, i->a[1]);
   bool full = i->type == DT_BF16 && p->sm == 90;

@@ -22,8 +22,8 @@ static bool is_f64_mma(const Ins *i) {
   return i->op == OP_MMA && atom_mma((int)i->imm)->d_type == DT_F64;
 }
 
-// Returns a pointer to the flag of one register element in the flags `of`: the
-// declared element at which element `at` of view `ref` begins.
+// Returns a pointer to a flag in `of`: the flag of the declared element of a
+// register array at which element `at` of view `ref` begins.
 static bool *element(const Emit *e, bool *const *of, Ref ref, int64_t at) {
   const Ins *m = ir_get(e->fn, ref);
   return of[m->imm] + at * dtype_bits((DType)m->type) /

@@ -17,9 +17,10 @@
 // The scheduler's functions, which the simulator calls (sim/steps.h).
 extern const SimSteps turns_steps;
 
-// ---- conflicts.c ---- SimCauses is the part of happens-before between steps
-// that holds in every schedule. Its vector clocks have a component for each
-// warp, and for each mbarrier the number of completed phases.
+// ---- conflicts.c ----
+// SimCauses is the part of happens-before between steps that holds in every
+// schedule. Its vector clocks have a component for each warp, and a component
+// for each mbarrier: the number of completed phases.
 typedef struct SimCauses SimCauses;
 typedef struct SimCause {    // identifies a step
   uint32_t turn;

@@ -105,9 +105,9 @@ typedef struct SimReport {
   uint32_t pending, most;
   bool same, open, idle;
   // `elsewhere` is the element at the same position in another stage of the
-  // ring, or -1. If `ready` is set, a wait covered the copy to that element,
-  // but nothing has read it yet. With STRAY_WRITE and STRAY_READ, the access
-  // came after a wait for that stage. Otherwise a copy is filling it.
+  // ring, or -1. STRAY_WRITE, STRAY_READ: the access came after a wait for that
+  // stage. `ready`: a wait covered the copy to that element, but nothing has
+  // read the element yet. Neither: a copy fills the element.
   int64_t elsewhere;
   // `stages` is the number of stages of the shared tensor, or 0 if it is no
   // ring. `stage` is the stage of the element.
@@ -233,8 +233,8 @@ typedef struct SimFault {
     //   columns.
     // - RACE, FENCE: `clash` is the kind of conflict, `op` is the operation
     //   that made the first access, and `lacks` is the missing synchronization.
-    //   `strays`: the thread that issued an MMA waited for stage mma_stage
-    //   before, and the thread of the other access for `stage`.
+    //   `strays`: before these accesses, the thread that issued the MMA waited
+    //   for stage mma_stage, and the thread of the other access for `stage`.
     // - RACE, UNWRITTEN: `ready` says that a wait completed an MMA to column n,
     //   which nothing has read.
     struct {

@@ -20,8 +20,8 @@
 // the effective user. The image's folder and files must belong to root or to
 // the effective user, and nobody else may be able to write to them. If others
 // can write to the user's own folder, its files are removed when it is opened.
-// All accesses use the folder's descriptor. They never follow links, and never
-// block on a FIFO, that another user created.
+// All accesses use the folder's descriptor. They do not follow links of other
+// users, and do not block on FIFOs of other users.
 #ifndef CUTE_CACHE_H
 #define CUTE_CACHE_H
 

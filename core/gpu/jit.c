@@ -1,5 +1,5 @@
-// Compiles CUDA C, or takes the result from the disk caches. Of several
-// processes with the same source, only one compiles it.
+// Compiles CUDA C, or takes the result from the disk caches. If several
+// processes have the same source, only one of them compiles it.
 #define _POSIX_C_SOURCE 200809L
 #include "gpu/jit.h"
 

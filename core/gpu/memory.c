@@ -212,8 +212,8 @@ void pool_close(Gpu *g) {
   g->pool = NULL;
 }
 
-// Needs no wait before cuMemFree, which itself waits for work that uses the
-// block.
+// No wait is necessary before cuMemFree, because cuMemFree waits for work that
+// uses the block.
 bool pool_trim(Gpu *g, size_t *bytes, Why *w) {
   *bytes = 0;
   if (!g->pool || !g->ctx) return true;

@@ -1,6 +1,6 @@
 // Applies a kernel's float options while it is traced, so that CUDA text and
-// the simulator compute the same results. fmad contracts a product and a sum
-// into one FMA. fastmath uses the hardware's approximations.
+// the simulator compute the same results. The option fmad contracts a product
+// and a sum to one FMA. The option fastmath uses the hardware's approximations.
 #include <stdio.h>
 
 #include "ir/fold.h"

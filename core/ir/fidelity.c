@@ -63,8 +63,8 @@ static Fidelity intrin_class(const Ins *i) {
   return soft_fidelity((SoftOp)soft_unpack(intrin_imm(i->imm)).op);
 }
 
-// Returns the fidelity of instruction i by the tables. Entries of Fn.loose for
-// i are ignored.
+// Returns the fidelity that the tables state for instruction i. Ignores entries
+// of Fn.loose for i.
 static Fidelity class_of(const Fn *fn, const Ins *i) {
   Fidelity f = (Fidelity)op_rows[i->op].fidelity;
   if (f != FI_ROW) return f;

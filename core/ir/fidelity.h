@@ -10,7 +10,7 @@
 // - EXACT: equal bits.
 // - SM90: equal bits in measurements on an H100 and H200.
 // - BOUND: a difference within a bound.
-// - TIMING: an equal value, but the simulator orders memory more weakly.
+// - TIMING: equal bits, but the simulator orders accesses less than PTX does.
 typedef enum Agreement {
   AGREE_EXACT, AGREE_SM90, AGREE_BOUND, AGREE_TIMING, AGREE_COUNT
 } Agreement;
@@ -31,7 +31,7 @@ typedef struct Faith {
   Fidelity how;
   Agreement agree;
   Reach reach;      // how the instruction uses an operand that may differ
-  // from: the instruction that computed this operand, if `reach` is set
+  // from: if `reach` is set, the instruction that made this operand inexact
   Ref from;
 } Faith;
 

@@ -180,9 +180,9 @@ typedef struct Assumed {
 // - Assertions for the modes of one coordinate of mem are consecutive entries.
 // - An entry with a note is not an assertion: it marks the beginning (lo is 1)
 //   or the end (lo is 0) of a named range of the script.
-// - Entries with a rule list the shapes and strides of three layouts, one
-//   number per entry (layout/traced.c). If the number is static, it is lo. If
-//   it is traced, v is its value and lo its encoding as a Dim.
+// - Entries whose `rule` is not 0 hold the shapes and strides of three layouts,
+//   one number per entry (layout/traced.c). If the number is static, it is lo.
+//   If it is traced, v is its value and lo its encoding as a Dim.
 typedef struct Claim {
   Ref at, v, limit;  // v: checked value; 0: lo is the checked value
   Ref mem;  // the accessed object; 0: cute.assume made the assertion

@@ -190,7 +190,7 @@ Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v) {
   return ir_cons(cx, fn, i, fact_const(v));
 }
 
-// Replaces each NaN by the NaN that the emitter writes for constants.
+// Returns the constant v. A NaN becomes the NaN that the emitter writes.
 Ref ir_float(Ctx *cx, Fn *fn, DType t, double v) {
   if (t == DT_F64 && isnan(v)) v = bits_double(INT64_MAX);
   Ins i = {.op = OP_CONST, .type = (uint8_t)t,
@@ -393,8 +393,8 @@ static Ref fold_divmod(Ctx *cx, Fn *fn, Op op, Ref x, int64_t c) {
   return 0;
 }
 
-// Computes k + y or k * y of constants in type t. Returns false if a signed
-// result does not fit in t: the checks for overflow need both operations.
+// Computes k + y or k * y in type t. Returns false if a signed result does not
+// fit in t. Both operations then remain, and the simulator checks them.
 static bool joined(DType t, Op op, int64_t k, int64_t y, int64_t *out) {
   __int128 v = op == OP_MUL ? (__int128)k * y : (__int128)k + y;
   *out = (int64_t)v;
@@ -444,9 +444,9 @@ static Ref fold_right(Ctx *cx, Fn *fn, Op op, Ref a, int64_t y) {
   return 0;
 }
 
-// Reports whether instruction x is y ^ c, and (y ^ c) + b equals (y + b) ^ c,
-// because b is a multiple of a power of two above c. Offsets in a swizzled tile
-// can then share one sum and differ by XORs with constants.
+// Reports whether instruction x is y ^ c for a constant c, and b is a multiple
+// of a power of two above c. (y ^ c) + b then equals (y + b) ^ c. Thus offsets
+// in a swizzled tile can share one sum and differ by XORs with constants.
 static bool leaves_sum(const Fn *fn, Ins x, Ref b) {
   int64_t c;
   return x.op == OP_XOR && ir_const(fn, x.a[1], &c) && c >= 0 &&

@@ -45,8 +45,8 @@ void ir_clear(Fn *fn);
 uint32_t ir_text(Ctx *cx, Fn *fn, const char *s, size_t n);
 const char *ir_str(const Fn *fn, uint32_t text);
 void ir_at(Ctx *cx, Fn *fn, const char *file, uint32_t line);
-// Sets the name of value r to `name`, that of a script's variable, unless r has
-// a name.
+// Gives value r the name of a script's variable, `name`, unless r already has a
+// name.
 void ir_name(Ctx *cx, Fn *fn, Ref r, const char *name);
 
 Ref ir_int(Ctx *cx, Fn *fn, DType t, int64_t v);

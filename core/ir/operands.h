@@ -74,9 +74,9 @@ bool operand_is_global(const Fn *fn, const Operand *o);
 // Returns the values of i's operand list (`v*` in ops.h), and sets *n to their
 // number. If the op also lists variables, the values follow them.
 const Ref *operands_list(const Fn *fn, const Ins *i, uint32_t *n);
-// Finds the elements of a register object that operand o accesses (if o is a
-// run: that register k of the run is). Sets *from and *end to their range.
-// Returns false if they are not known.
+// Finds the elements of a register object that operand o accesses. If o is a
+// run, finds the elements of its register k. Sets *from and *end to their
+// range. Returns false if they are not known.
 bool operand_range(const Fn *fn, const Operand *o, int k, int64_t *from,
                       int64_t *end);
 // Reports whether two runs consist of the same registers.

@@ -71,8 +71,8 @@
 //   ORDER   orders memory accesses among threads: no access moves past it
 //   ASK     depends on other lanes or the hardware; nothing moves past it
 //   ACT     externally visible: text, a trap, or any effect of inline PTX
-//   OPEN, TURN, CLOSE, LEAVE  begins a region, ends one and begins another,
-//           ends one, may leave some
+//   OPEN, TURN, CLOSE, LEAVE  begins a region; ends one and begins another;
+//           ends one; may leave some
 // who: the threads of a warp that must execute the operation together; the
 // simulator reports any other set as `divergent`:
 //   LANE  each lane alone           MASK  the lanes of its last operand
@@ -101,8 +101,8 @@
 // point: whether the scheduler may run another warp before the operation,
 // because the result depends on the order of warps:
 //   NEVER                             ALWAYS
-//   ORDERED   if it has a memory order      UNLINKED  if no wait needs its
-//                                     result alone (decode/try_wait.h)
+//   ORDERED   if it has a memory order      UNLINKED  if it is not linked to
+//                                     a wait (decode/try_wait.c)
 #ifndef LEAF
 #define LEAF(id, name, operands, imm, effect, need) \
   OP(id, name, operands, imm, NONE, ANY, effect, LANE, EXACT, need, NONE, NEVER)

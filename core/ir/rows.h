@@ -165,7 +165,7 @@ static inline Agent op_agent(Op op) { return (Agent)op_rows[op].agent; }
 static inline Who op_who(Op op) { return (Who)op_rows[op].who; }
 const char *who_name(Who who);  // returns a name such as "lane"
 // Reports whether threads wait for this agent's operations by groups, as with
-// wait_group. They wait for other agents at an mbarrier or for all operations.
+// wait_group. For other agents, they wait at an mbarrier or for all operations.
 static inline bool agent_groups(Agent a) {
   return op_rows[agent_rows[a].done].imm == IMM_GROUPS;
 }

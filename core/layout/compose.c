@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-// Returns text for a message: f, evaluated along leaf r of the right layout, is
-// not one mode, because its step changes. Names the first such coordinate.
+// Returns text for a message that f, evaluated along leaf r of the right
+// layout, is not one mode. Names the first coordinate where the step changes.
 static const char *counter(Ctx *cx, Flat f, Mode r) {
   Layout l = flat_layout(cx, f);
   if (!dim_static(r.s) || !dim_static(r.d) || !layout_static(l) ||
@@ -81,8 +81,8 @@ static bool follows(Flat f, Mode r, Flat out) {
   Flat right = {&r.s, &r.d, 1};
   int64_t at;
   if (!flat_static(f) || !flat_static(right) || !flat_static(out))
-    // Traced numbers have no value yet. The caller records the equality as a
-    // claim in the IR.
+    // Traced numbers have no value yet. The caller appends an assertion of the
+    // equality to the kernel.
     return true;
   return look(f, right, out, r.s.w, INT64_MAX, &at) == SAME;
 }
@@ -284,8 +284,8 @@ typedef struct Compose {
 } Compose;
 
 // A mode of the result. s, d: its extent and stride. leaf: the leaf of the
-// right layout from which it was computed. It takes steps of size `step` in
-// mode `mode` of the left layout (-1: unknown; see Leaf).
+// right layout from which it was computed. The mode takes steps of size `step`
+// in mode `mode` of the left layout (-1: unknown; see Leaf).
 typedef struct Place {
   Dim s, d;
   int leaf, mode;

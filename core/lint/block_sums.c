@@ -1,5 +1,5 @@
-// Finds sums of loaded elements of two kinds: those for which the block's index
-// only selects the elements, and those that atomics add to arguments. A forward
+// Finds two kinds of sums of loaded elements: sums for which the block's index
+// only selects the elements, and sums that atomics add to arguments. A forward
 // pass computes which inputs each value depends on. The pass is repeated until
 // nothing changes, because variables and registers are mutable.
 //

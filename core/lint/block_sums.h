@@ -1,5 +1,5 @@
-// Finds sums of loaded elements of two kinds: those for which the block's index
-// only selects the elements, and those that atomics add to arguments
+// Finds two kinds of sums of loaded elements: sums for which the block's index
+// only selects the elements, and sums that atomics add to arguments
 // (block_sums.c).
 #ifndef CUTE_BLOCK_SUMS_H
 #define CUTE_BLOCK_SUMS_H

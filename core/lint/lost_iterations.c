@@ -3,13 +3,13 @@
 // x[i]`, a sum that the loop resets, or repeated stores to the same element.
 //
 // An iteration affects the result if it passes data to the next iteration, or
-// has an effect that the next iteration does not overwrite. A loop passes data
-// to the next iteration if it reads a variable, a register or a shared tensor,
-// and writes it only later in the loop body, or under a condition that differs
-// between iterations. Effects are stores to addresses that differ between
-// iterations, atomics and printed text. Operations on mbarriers and named
-// barriers also count, because other warps may then read what the iteration
-// stored.
+// has an effect that the next iteration does not overwrite. A variable, a
+// register or a shared tensor passes data if the loop body reads it before it
+// writes it. It also passes data if the body writes it only under a condition
+// that differs between iterations. Effects are stores to addresses that differ
+// between iterations, atomics and printed text. Operations on mbarriers and
+// named barriers also count, because other warps may then read what the
+// iteration stored.
 #include "lint/lost_iterations.h"
 
 #include "ir/operands.h"

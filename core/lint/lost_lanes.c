@@ -12,10 +12,10 @@
 //
 // A backward pass finds, for each value, the lanes in which a store or another
 // effect needs the value. A store by lane 0 needs lane 0 of its operand. If
-// lane 0 of a shuffle down by 16 is needed, lane 16 of the shuffle's operand
-// is. The pass evaluates conditions that depend only on the thread's index. For
-// a bounds check, the pass considers both results. It ignores effects under any
-// other condition.
+// lane 0 of a shuffle down by 16 is needed, then lane 16 of its operand is
+// needed, too. The pass evaluates conditions that depend only on the thread's
+// index. For a bounds check, the pass considers both results. It ignores
+// effects under any other condition.
 #include "lint/lost_lanes.h"
 
 #include "ir/intrin.h"
@@ -350,10 +350,10 @@ static bool is_own(const Fn *fn, Ref r) {
   return is_input(fn, r, &ok, NEAR) && ok;
 }
 
-// Checks instruction r if it updates a variable in a loop: it adds an element
-// to it, or keeps one of two values by comparing elements, like a running
-// maximum. If only one lane's result is used, a reduction over the lanes is
-// missing. Then stores r in *l.
+// Checks instruction r if it updates a variable in a loop: r adds an element to
+// the variable, or keeps one of two values by comparing elements, like a
+// running maximum. If only one lane's result is used, a reduction over the
+// lanes is missing. In this case, describes the update in *l.
 static void look_at_loop(const Lanes *g, Ref r, LostLanes *l) {
   const Fn *fn = g->fn;
   const Ins *i = ir_get(fn, r);
@@ -403,7 +403,7 @@ static uint32_t distance_of(const Fn *fn, Ref r, Ref *of) {
 }
 
 // Reports whether at least one lane uses value r, and the indices of all lanes
-// that use r have equal bits in the mask `gap`.
+// that use r are equal in the bits of the mask `gap`.
 static bool agree_in(const Lanes *g, Ref r, uint32_t gap) {
   uint32_t used = g->need[r] & g->active[r];
   for (uint32_t l = 0; l < WARP; l++)
@@ -436,7 +436,7 @@ static void look_at_gaps(Ctx *cx, const Lanes *g,
   }
 }
 
-// Returns the lanes that shuffle i gives the value of another lane.
+// Returns the lanes to which shuffle i gives the value of another lane.
 static uint32_t with_source(const Fn *fn, const Ins *i) {
   uint32_t lanes = 0;
   for (int l = 0; l < WARP; l++) {
@@ -449,8 +449,8 @@ static uint32_t with_source(const Fn *fn, const Ins *i) {
 
 // Checks maximum or minimum r, the last of a chain of shuffles. Reports the
 // lanes that use an incomplete maximum, if another lane's maximum includes the
-// values of all lanes. If only lanes with a source lane use the maximum, it is
-// the last step of a scan.
+// values of all lanes. Does not report the last step of a scan, whose result
+// only lanes with a source lane use.
 static void look_at_extreme(Lanes *g, Ref r, const bool *inner,
                             LostLanes *l) {
   enum { STEPS = 16 };

@@ -107,8 +107,8 @@ static bool any_reads(const Fn *fn, Ref first, Ref end, int64_t mem) {
 }
 
 // Returns the number of loops around r that wait at an mbarrier directly, not
-// in an inner loop. Roles of a kernel that hand tiles to each other wait once
-// for each tile.
+// in an inner loop. Warps with different roles that pass tiles to each other
+// wait once for each tile.
 static int waiting_loops(const Fn *fn, Ref r) {
   int n = 0;
   for (Ref loop = ir_loop_around(fn, r); loop;
@@ -122,8 +122,8 @@ static int waiting_loops(const Fn *fn, Ref r) {
 }
 
 // Reports whether other threads may read accumulators `mem` of MMA r, in tensor
-// memory, in each iteration of the loop from `first` to `end`: they read them
-// elsewhere, in as many loops that wait.
+// memory, in each iteration of the loop from `first` to `end`. This holds if
+// code outside the loop reads them within at least as many waiting loops as r.
 static bool others_read(const Fn *fn, Ref r, Ref first, Ref end, int64_t mem) {
   if (fn->mem.p[mem].space != SP_TMEM) return false;
   int loops = waiting_loops(fn, r);

@@ -85,9 +85,9 @@ static bool difference(const Fn *fn, Ref r, int32_t t, int depth, int64_t *d) {
   return true;
 }
 
-// Returns the bits LANE << k for the lanes whose value of integer r is larger,
-// by less than `end`. Returns the bit WARPS if adjacent warps have different
-// values.
+// Returns a mask of PART. It has bit LANE << k if integer r is larger in lane
+// 1 << k than in lane 0, by less than `end`. It has the bit WARPS if adjacent
+// warps have different values of r.
 static uint16_t sharers(const Fn *fn, Ref r, int64_t end) {
   int64_t d;
   uint16_t who = 0;
@@ -341,8 +341,8 @@ static void find_joined(Search *s) {
   }
 }
 
-// Returns the bits of PART that a sum of a value and its shuffle lacks: those
-// of the lanes between which the shuffle moves values.
+// Returns the bits of PART that the sum of a value and its shuffle clears: the
+// bits for the distances between lanes over which the shuffle moves values.
 static uint16_t joined_by(const Fn *fn, const Ins *i) {
   Ref value, r = intrin_shuffled(fn, i, &value);
   const Ins *shuffle = ir_get(fn, r);

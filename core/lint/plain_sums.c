@@ -71,8 +71,8 @@ static uint8_t of_product(uint8_t a, uint8_t b) {
   return !a || !b ? 0 : both ? PRODUCT : OTHER;
 }
 
-// Returns the origins of the product or quotient of a value with the origins
-// `of` and value `by`.
+// Returns the origins of the product or quotient of two values: one has the
+// origins `of`, and the other is `by`.
 static uint8_t of_scale(const Made *g, uint8_t of, Ref by) {
   const Ins *i = ir_get(g->fn, by);
   while (i->op == OP_CVT) i = ir_get(g->fn, i->a[0]);
@@ -162,8 +162,8 @@ static uint8_t of_result(const Made *g, const Ins *i) {
   return OTHER;
 }
 
-// Reports whether another instruction computes a quotient of remainder r's
-// dividend. The quotient and the remainder are then coordinates of one index.
+// Reports whether another instruction divides the dividend of remainder r. The
+// quotient and the remainder are then coordinates of one index.
 static bool is_coordinate(const Fn *fn, Ref r) {
   Ref v = ir_get(fn, r)->a[0];
   for (Ref k = 1; k < fn->ins.n; k++) {

@@ -10,8 +10,8 @@
 // blocks have the same value. The pass begins with the assumption that they do,
 // and is repeated until nothing changes. The index of the thread or block
 // differs between threads or blocks, and so do values that depend on it. Loads
-// at the same address of memory that the kernel does not write give the same
-// value, and so do loads of shared memory by the threads of a block.
+// at the same address have the same value if the kernel does not write this
+// memory, or if threads of one block load from shared memory.
 #include "lint/repeated_sums.h"
 
 #include "ir/intrin.h"

@@ -2,9 +2,9 @@
 // that computes the value. Thus a search needs no code of its own for rows in
 // registers, vectors and pairs:
 // - A load of a register becomes the value that straight-line code stored there
-//   before. At the start of a loop, the form forgets the registers that the
-//   loop writes, and those that hold constants: a search for registers that a
-//   loop fails to update must find their loads.
+//   before. At the start of a loop, registers that the loop writes, and
+//   registers that hold constants, become unknown. Thus searches still find the
+//   loads of registers that the loop fails to update.
 // - A vector copy to registers also loads its elements one by one. A vector
 //   copy from registers becomes stores of its elements.
 // - An operation on a packed pair (add.f32x2) becomes two operations.
@@ -24,8 +24,8 @@ typedef struct Form {
   Fn *out;
   Ref *to;          // for each instruction of fn: the instruction of out
   Halves *halves;   // for each packed pair of fn: values of out; 0: unknown
-  // value of out in each element of register objects; 0: unknown. first: the
-  // index of an object's first element, by the number of its Mem.
+  // element: for each element of a register object, its value in `out`; 0:
+  // unknown. first: for each object of Fn.mem, index of its first element.
   Ref *element;
   size_t *first;
   uint32_t src;     // source line of the current instruction
@@ -205,8 +205,8 @@ static void scalar_copy(Form *f, Ref r) {
 
 // ---- packed pairs ----
 
-// Returns the instruction that computes half `high` of the pair which value r
-// extends to the pair's width, or 0.
+// If value r is half `high` of a packed pair, extended to the pair's width,
+// returns the instruction that computes the half. Otherwise returns 0.
 static Ref half_in(const Fn *fn, Ref r, bool high) {
   const Ins *i = ir_get(fn, r);
   int64_t by;

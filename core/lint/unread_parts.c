@@ -1,8 +1,8 @@
 // Finds parts of register fragments that a kernel loads and never reads. For
-// example, every step of K multiplies the same part of a fragment, or the
-// script passes one fragment twice to the MMA and another one never. A fragment
-// here is an array of registers that an MMA reads, or that was made for operand
-// A or B. All accesses must have constant offsets.
+// example, every step of K multiplies the same part of a fragment. Or the
+// script passes one fragment to the MMA twice, and never passes another one. A
+// fragment here is an array of registers that an MMA reads, or that was made
+// for operand A or B. All accesses must have constant offsets.
 #include "lint/unread_parts.h"
 
 #include "ir/operands.h"

@@ -252,8 +252,8 @@ static Ref growing(const Search *s, Ref sums) {
   return 0;
 }
 
-// Returns the number of values of which r is the maximum (minimum), or a part
-// of them if r combines many values.
+// Returns the number of values of which r is the maximum (minimum). Returns a
+// smaller number if r combines many values.
 static int operands(const Fn *fn, Ref r, Op op, int depth) {
   const Ins *i = ir_get(fn, r);
   if ((Op)i->op != op || depth == 0) return 1;

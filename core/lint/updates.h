@@ -20,7 +20,7 @@ Ref updates_root(const Fn *fn, Ref var);
 // Reports whether r reads the variable or the element that instruction `set`
 // writes.
 bool updates_reads_back(const Fn *fn, Ref r, const Ins *set);
-// Returns the instruction whose script line reports of update r should name:
+// Returns the instruction whose script line a report of update r should name:
 // for a variable, the operation that computes its new value; else r.
 Ref updates_place(const Fn *fn, Ref r);
 // Reports whether instruction i adds to its target: it stores a sum of the

@@ -252,12 +252,12 @@ static void look_at_branch(Search *s, Ref r, ZeroStart *z) {
 
 // ---- unrolled maxima ----
 
-// number of elements from which on an unrolled maximum is a reduction
+// ELEMENTS: minimum number of elements of an unrolled maximum
 enum { ELEMENTS = 4, LEAVES = 16 };
 
-// The operands of a tree of maxima or minima that are not such operations
-// themselves.
-// - start: an operation whose operands are 0 and a leaf, or 0.
+// The leaves of a tree of maxima or minima: the operands that are not such
+// operations themselves.
+// - start: an operation whose operands are 0 and a leaf; 0: none.
 // - zeros: number of leaves that are 0.
 // - leaf: the first n other leaves.
 typedef struct Tree {
@@ -289,8 +289,8 @@ static void add_tree(const Search *s, Ref r, Tree *t, int depth) {
   }
 }
 
-// Sets *z if r ends an unrolled maximum or minimum that starts at 0. If an
-// operation replaces each negative element by 0, several leaves are 0.
+// Sets *z if r ends an unrolled maximum or minimum that starts at 0. A tree
+// with several zeros is not reported: it replaces each negative element by 0.
 static void look_at_tree(Search *s, Ref r, ZeroStart *z) {
   Op op = (Op)ir_get(s->fn, r)->op;
   Tree t = {0};
@@ -511,7 +511,7 @@ static void look_at_chain(Search *s, Ref r, const bool *inner, ZeroStart *z) {
 }
 
 // Returns, for each instruction, whether its result is a term of a later sum,
-// or an operand of a later maximum that is the same operation.
+// or whether it is a maximum (minimum) and an operand of a later one.
 static bool *inner_terms(Ctx *cx, const Fn *fn) {
   bool *inner = arena_zero(cx, &cx->scratch, fn->ins.n * sizeof *inner);
   for (Ref r = 1; r < fn->ins.n; r++) {

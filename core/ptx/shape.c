@@ -329,8 +329,8 @@ typedef struct Region {
                         // BREAK that leaves it
 } Region;
 
-// What happens to an item: it is KEPT or REMOVED, or, if it is a ONCE, it
-// becomes an IF (MADE_IF).
+// The fate of an item: it is KEPT or REMOVED, or, if it is a ONCE, it becomes
+// an IF (MADE_IF).
 enum { KEPT, REMOVED, MADE_IF };
 typedef struct Fates {
   Region *open;      // stack of open regions

@@ -22,9 +22,9 @@
 #define CLONES(feature)
 #endif
 
-// A loop over lanes that computes results from operands. An operand and a
-// result are in different slots, or in the same slot. gcc vectorizes the loop
-// only if it knows that different slots do not overlap.
+// A loop over lanes that computes results from operands. Slots of operands and
+// results do not overlap, unless they are the same slot. gcc does not know
+// this, and vectorizes the loop only with this pragma.
 #if defined(__GNUC__) && !defined(__clang__)
 #define EACH_LANE(l) _Pragma("GCC ivdep") for (int l = 0; l < LANES; l++)
 #else

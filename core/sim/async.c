@@ -1,8 +1,8 @@
 // Asynchronous operations: bulk copies, st.async, and arrivals of cp.async at
-// an mbarrier. A thread starts an operation, which completes as late as the
-// program allows. An operation that ends at an mbarrier completes at a random
-// time, or when a thread waits for it and no other thread can run. An operation
-// in a bulk group completes when its thread waits for the group.
+// an mbarrier. A thread starts an operation, which completes later. An
+// operation that ends at an mbarrier completes at a random time, or when no
+// thread can run. An operation in a bulk group completes when its thread waits
+// for the group.
 //
 // Until the operation completes, its destination is marked as pending in the
 // shadow memory. An actor (a vector-clock entry that is not a warp) reads the

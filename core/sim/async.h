@@ -10,8 +10,8 @@
 //
 // run(a, ASYNC_FETCH) then reads the sources into a->data, and run(a,
 // ASYNC_DELIVER) writes the bytes to the destination. Each call happens once,
-// as late as the program allows. run(a, ASYNC_DRAIN) tests whether a tensor map
-// in memory (a->mapped) has changed. It is called when the operation's thread
+// some time after the start. run(a, ASYNC_DRAIN) tests whether a tensor map in
+// memory (a->mapped) has changed. It is called when the operation's thread
 // waits for a later bulk group, if the operation ends at an mbarrier. It may
 // precede the other calls, because in PTX the wait does not cover the
 // operation.

@@ -44,8 +44,8 @@ void simbarrier_misuse(SimWarp *w, const SimIns *i, uint32_t src2,
   w->cluster->stop = true;
 }
 
-// Reports whether warp u's arrival in epoch clk happens before some lane of w.
-// `u` is the number of the warp in w's CTA.
+// Reports whether warp u's arrival in epoch clk happens before the current
+// instruction of some lane of w. `u` is the number of the warp in w's CTA.
 static bool knows_of(SimWarp *w, int u, uint32_t clk) {
   const SimWarp *o = w - w->in + u;
   return w->cluster->hooks->before_some(w, o->id, o->valid, clk);

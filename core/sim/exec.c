@@ -425,8 +425,8 @@ static void runaway(SimWarp *w, const SimIns *i, uint64_t quiet) {
   w->cluster->stop = true;
 }
 
-// Returns for how many executed instructions of the cluster memory has not
-// changed. Returns 0 except once in every OFTEN instructions.
+// Returns the number of instructions that the cluster executed since memory
+// last changed. Returns 0 except once in every OFTEN instructions.
 static uint64_t quiet_for(SimCluster *c) {
   enum { OFTEN = 1 << 20 };
   if (c->serial - c->calm.since < OFTEN) return 0;

@@ -1,5 +1,5 @@
-// Hooks: the events of the simulated machine while it runs a launch. The
-// machine calls no function that checks a program. Instead, the checks
+// Hooks: functions that the simulated machine calls at events of a launch. The
+// machine does not name the functions that check a program. Instead, the checks
 // (core/watch/) fill in SimProg.hooks. Their results never change what the
 // machine computes.
 #ifndef CUTE_SIMHOOKS_H
@@ -195,8 +195,8 @@ typedef struct SimHooks {
   void (*agent_reads)(Access *x, int l, uint32_t addr, int actor,
                       uint32_t epoch);
   // Reports whether an asynchronous operation of lane l may read the bytes in
-  // *t, which one read for another warp. If not, agent_reads must check the
-  // bytes.
+  // *t, which an operation already read for another warp. If not, agent_reads
+  // must check the bytes.
   bool (*agent_rereads)(Access *x, int l, const SimLent *t);
   void (*agent_writes)(Access *x, int l, uint32_t addr);
   // A write by an asynchronous operation or a cp.async at source line src, to
@@ -245,12 +245,12 @@ typedef struct SimHooks {
   void (*waits)(SimWarp *w, const SimIns *i);
 
   // ---- questions that the machine asks the checks ----
-  // An actor is an entry of the vector clocks (decode/actors.h).
+  // An actor is an entry of the vector clocks (decode/actors.h). "Before lane
+  // l" means: before the current instruction of lane l of w.
   // - before: whether accesses by `lanes` of actor u in epoch clk happen before
-  //   lane l of w.
+  //   lane l.
   // - before_some: whether these accesses happen before some lane of w.
-  // - runs: whether the start of some thread of CTA `rank` happens before lane
-  //   l.
+  // - runs: whether the start of some thread of CTA `rank` is before lane l.
   // - knows: like `before`, for accesses by a thread of cluster `unit`.
   // - holds: whether `past` covers epoch clk of an actor that is not a warp.
   bool (*before)(SimWarp *w, int l, int u, uint32_t lanes, uint32_t clk);

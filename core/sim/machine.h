@@ -90,7 +90,7 @@ static inline void simmem_moved(SimCluster *c, bool global) {
   c->changed++;
   if (global && c->prog->common) c->prog->common->changes++;
 }
-// Returns the number of memory changes that this cluster can observe.
+// Returns the number of changes for which a warp of this cluster may wait.
 static inline uint64_t simmem_stamp(const SimCluster *c) {
   return c->moved + (c->prog->common ? c->prog->common->changes : 0);
 }

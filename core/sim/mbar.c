@@ -512,8 +512,8 @@ static bool knows_came(SimWarp *w, int l, const SimMbar *b) {
   return true;
 }
 
-// Checks that an arrival happens after the end of the previous phase. Otherwise
-// another schedule could count it in the previous phase, for another arrival.
+// Checks that an arrival happens after the previous phase ends. Otherwise, in
+// another schedule, that phase could count it in place of another arrival.
 static bool is_next(SimWarp *w, const SimIns *i, const Visit *v,
                     const Group *g) {
   SimMbar *b = g->b;

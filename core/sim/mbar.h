@@ -107,9 +107,9 @@ int simmbar_actor(const SimCluster *c, const SimMbar *b);
 // turn actor, simmbar_twin. (For other actors, simmbar_twin returns the actor
 // itself.) A thread that acquired an epoch of simmbar_actor sees what a phase
 // releases. An epoch of the turn actor only means that a phase is complete; it
-// orders no memory. A thread acquires it if it arrives at an mbarrier, or
-// observes that a copy is complete, after another thread that had the epoch.
-// Each warp also has a turn actor, for its arrivals. simmbar_turns returns the
+// orders no memory. An arrival or a copy adds the turn epochs of its thread to
+// the current phase. Threads that wait for the phase acquire these epochs. Each
+// warp also has a turn actor, for its arrivals. simmbar_turns returns the
 // part of a vector clock for turn actors, warps first.
 static inline uint32_t *simmbar_turns(const SimProg *p, uint32_t *vc) {
   return vc + actors_first(&p->actors, ACTOR_TURN);

@@ -1,4 +1,4 @@
-// What a run with a systematic schedule (interleave.h) shows about others.
+// Results of runs with systematic schedules (interleave.h).
 #ifndef CUTE_SIMORDERS_H
 #define CUTE_SIMORDERS_H
 

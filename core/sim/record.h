@@ -1,6 +1,6 @@
 // Recorded accesses: the distinct requests that a run made to shared memory. A
-// request has the lanes, their bytes in the memory object, and a count. They
-// suffice to compute the bank conflicts for another layout of the object.
+// request has the lanes, their bytes in the memory object, and a count. These
+// data suffice to compute the bank conflicts for another layout of the object.
 #ifndef CUTE_SIM_RECORD_H
 #define CUTE_SIM_RECORD_H
 

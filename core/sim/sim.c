@@ -432,8 +432,8 @@ static bool is_waiting(const SimCluster *c) {
   return c->sleep.since == c->prog->common->changes && !c->sleep.hopeless;
 }
 
-// If memory has changed since they began to wait, resumes at most n waiting
-// clusters, longest waiting first. With `all`, resumes them even if memory has
+// Resumes at most n waiting clusters, longest waiting first, if memory has
+// changed since they began to wait. With `all`, resumes them even if memory has
 // not changed. Returns false if it resumed no cluster.
 static bool wake(Worker *w, int n, bool all) {
   bool some = false;
@@ -706,8 +706,8 @@ static int by_cluster(const void *a, const void *b) {
   return (x > y) - (x < y);
 }
 
-// Returns reports of n faults with their facts, or NULL if memory is exhausted.
-// Sets *done to the number of finished reports.
+// Returns reports of n faults, with their facts (faults/facts.h). Returns NULL
+// if memory is exhausted. Sets *done to the number of finished reports.
 static SimReport *report_all(const Run *r, SimFault *all, uint32_t n,
                              size_t *done) {
   SimReport *p = base_realloc(NULL, n * sizeof *p);

@@ -41,8 +41,8 @@ typedef struct SimPattern SimPattern;
 // The last poll of a warp. `stuck` is true if the warp returned to an earlier
 // state while memory was unchanged, so that it will repeat this state forever.
 typedef struct SimPoll {
-  // stamp: number of memory changes before the poll. hash: hash of the warp's
-  // state at the poll.
+  // stamp: result of simmem_stamp at the poll. hash: hash of the warp's state
+  // at the poll.
   uint64_t stamp, hash;
   // asked: number of polls since memory last changed. pc: index of the polling
   // instruction.
@@ -71,8 +71,8 @@ struct SimWarp {
   // State of divergence.c for a diverged warp. The lanes of such a warp are
   // split into parts, which run alternately. `here` is the mask of the lanes of
   // the running part, and `waits` its number of failed polls. `tries` is the
-  // number of switches between parts since memory change number `stamp`. `part`
-  // is the list of the parts that do not run; NULL: there are none.
+  // number of switches between parts since simmem_stamp returned `stamp`.
+  // `part` is the list of the parts that do not run; NULL: there are none.
   struct {
     uint32_t here, waits, tries;
     uint64_t stamp;
@@ -184,8 +184,8 @@ struct SimCluster {
   // instruction budget (base/guard.h). cut: the source line at which the
   // cluster was stopped; 0: none.
   struct { uint64_t due, spent; uint32_t cut; } beat;
-  // changed: number of changes of memory and of arrivals at barriers. moved:
-  // number of changes of memory alone.
+  // changed: number of changes of memory. moved: number of changes for which a
+  // warp may wait: of memory, barriers, mbarriers and free tensor memory.
   uint64_t changed, moved;
   // Counters to detect livelocks (quiet_for in exec.c). polls: number of reads
   // of unchanged global memory in this time slice. vain: number of failed

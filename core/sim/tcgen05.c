@@ -560,7 +560,7 @@ void simtcgen05_wait(SimWarp *w, bool loads) {
 
 // ---- MMAs, copies from shared memory, and shifts: issue ----
 
-// Reports whether the rows of A or D are in groups of 16 lanes, one in each 32.
+// Reports whether the rows of A or D are in 16 lanes of each 32 lanes.
 static bool in_windows(const AtomMma *r) {
   return r->m == 64 && atom_mma_ctas(r) == 1 && !(r->flags & AMF_WS);
 }

@@ -318,7 +318,7 @@ static bool tell(SimWarp *w, const SimIns *i, int l, const SimSide *s,
   return false;
 }
 
-// Returns the global memory object with a tensor's encoded address, or NULL.
+// Returns the global memory object that an encoded address names, or NULL.
 static const SimMem *object_at(const SimProg *p, uint64_t address) {
   uint64_t k = address >> WHERE;
   if (k < 1 || k > p->fn->mem.n) return NULL;

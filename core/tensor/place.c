@@ -26,8 +26,8 @@ static void end(Ctx *cx, const Try *t) {
 }
 
 // Called if a view operation fails when it is applied to coordinates. The
-// script did not cause this failure, so it is not reported, except exhausted
-// memory. Instead, attempt() returns false.
+// script did not cause this failure, so attempt() returns false, and the
+// failure is not reported. Only exhausted memory is reported.
 _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   Try *t = cx->ud;
   if (kind != ERR_MEMORY) longjmp(t->env, 1);

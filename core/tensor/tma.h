@@ -7,8 +7,8 @@
 #include "base/tensormap.h"
 #include "tensor/tensor.h"
 
-// What an atom copies. TMA_BOXES copies boxes, through a tensor map. The other
-// atoms copy contiguous bytes without a map.
+// Kinds of copies. TMA_BOXES copies boxes, through a tensor map. The other
+// kinds copy contiguous bytes without a map.
 // - TMA_G2S: from global to shared memory.
 // - TMA_S2G: from shared to global memory.
 // - TMA_S2S: from shared memory to another CTA's shared memory.

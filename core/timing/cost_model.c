@@ -28,8 +28,8 @@ enum { QUEUE = 64, FAR_QUEUE = 1500 };
 // Number of arithmetic instructions that may issue before an earlier arithmetic
 // instruction has its operands.
 enum { AHEAD = 24 };
-// Number of lanes of an atomic, accessing one word of shared memory, from which
-// on other warps must also wait for the word.
+// If at least this many lanes of an atomic access one word of shared memory,
+// other warps must also wait for the word.
 enum { CROWD = 16 };
 
 // Asynchronous operations of a thread or warp. `end` has the completion times

@@ -34,11 +34,11 @@ static bool by_const(const Fn *fn, const Ins *i) {
          (i->a[1] && ir_const(fn, i->a[1], &v));
 }
 
-// Reports whether the compiler merges i with `part`, the instruction that
-// computes an operand of i, and whose result has no other uses. The compiler
-// merges three terms of a sum, a product or a shifted value in a sum, and logic
-// on three words. If i selects between operands, the compiler instead
-// predicates `part`, and needs no selection.
+// Reports whether the compiler merges i with `part`, which computes an operand
+// of i and has no other uses. For integers, it merges sums of three terms, sums
+// with a product or a shifted value, and logic on three words. If i selects
+// between operands, the compiler predicates `part`, so that the selection costs
+// nothing.
 static bool joins(const SimPrices *p, const Ins *i, const Ins *part) {
   Op op = (Op)part->op;
   bool whole = !dtype_is_float((DType)part->type);

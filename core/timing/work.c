@@ -22,7 +22,7 @@ typedef void See(void *ud, uint32_t id, bool written);
 typedef struct Works {
   SimWorks out;
   SimPrices *prices;
-  // for each register object: id of its first unit; each unit has its own id
+  // for each register object: id of its first unit (prog.h); others follow
   uint32_t *object;
 } Works;
 
@@ -68,7 +68,7 @@ static void see_operand(const Works *k, const Operand *o, See *see,
 static void see_all(const Works *k, const SimIns *d, See *see, void *ud) {
   const Ins *i = ir_get(k->out.p->fn, d->ref);
   Operand o;
-  // d is an assertion that is checked at i; it does not execute i.
+  // If the ops differ, d is an assertion at i, whose values do not count.
   if (d->op != i->op) return;
   for (Operands w = operands_of(k->out.p->fn, i); operands_next(&w, &o);)
     see_operand(k, &o, see, ud);

@@ -38,8 +38,8 @@ typedef struct SimWork {
   float late;
   // shared-memory passes in which a tensor-core instruction reads its operands
   float shared;
-  // number of floating-point operations, for each lane; for an MMA, for the
-  // warp
+  // number of floating-point operations of each lane or, if the instruction is
+  // an MMA, of the whole warp
   float flops;
   // index in SimWorks.id of the ids of the instruction's values: first the
   // `nread` values that it reads, then the `nwrite` values that it writes

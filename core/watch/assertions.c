@@ -33,8 +33,8 @@ static void tell_assumption(SimWarp *w, const SimIns *i, int l) {
   if (!f) return;
   f->assumed.wrong = true;
   f->assumed.slice = ((const SimAssertion *)i->x)->slice;
-  // After a wrong thread index, stop the run, so that the lane's accesses cause
-  // no further reports.
+  // If the thread index of a get_slice is wrong (slice), stop the run, so that
+  // the lane's accesses cause no further reports.
   w->cluster->stop |= f->assumed.slice;
   f->assumed.value = value_at(w, &t->value, l);
   f->assumed.lo = t->lo;
@@ -77,9 +77,9 @@ _Noreturn static void missed(Ctx *cx, ErrKind kind, const char *msg) {
   longjmp(t->env, 1);
 }
 
-// Returns the shapes and strides of the three layouts of assertion c, number by
-// number (see Claim in ir/fn.h). Traced numbers have the values of lane l.
-// Returns NULL if one of the first two layouts has no elements.
+// Returns the numbers of assertion c: the shapes and strides of three layouts
+// (see Claim in ir/fn.h). Traced numbers have the values of lane l. Returns
+// NULL if one of the first two layouts has no elements.
 static const Dim *words_at(Ctx *cx, SimWarp *w, const SimAssertion *c, int l) {
   Dim *word = NEW(cx, Dim, (size_t)c->n);
   for (int k = 0; k < c->n; k++) {

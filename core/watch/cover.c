@@ -14,9 +14,9 @@
 //   is_flat or is_alone holds, and begin at 0 unless is_late holds. There are
 //   at most three gaps, or the gaps are periodic. Periodic gaps may begin at 0
 //   if they are as wide as a block.
-// - In each mode with gaps, an address depends on more than constants, or on at
-//   least 8 constants where the kernel compares with the extent, or is_counted,
-//   is_gridded, is_short, is_rest or is_alone holds.
+// - In each mode with gaps, an address is not constant. It may be constant if
+//   the gaps begin at coordinate 8 or later and the kernel compares with the
+//   extent, or if is_counted, is_gridded, is_short, is_rest or is_alone holds.
 // - Another tensor of the kernel has a mode of the same extent (for an output,
 //   the kernel reads that tensor), or the kernel compares with the extent.
 // - The accessed elements do not form a smaller tensor (is_part).
@@ -207,7 +207,7 @@ static void ranges_of(const Cover *c, int mode, bool boxed, SimRanges *r) {
     if (in && from < 0) from = k;
     if (in || from < 0) continue;
     if (r->n == 1) r->period = from - last;
-    // The tensor may end inside the last range, which is then shorter or longer
+    // The last range may end with the tensor. It may then be shorter or longer
     // than the others.
     int64_t length = r->to[0] - r->from[0] + 1;
     if (r->n)

@@ -166,8 +166,8 @@ static double exact_result(const SimIns *i, const double v[2]) {
 }
 
 static void note_lane(SimWarp *w, const SimIns *i, int l) {
-  // If a scale is at most LEAST times its lower bound, the elements that it
-  // scales are 0.
+  // A scale of at most LEAST times its lower bound (conversions_floor) belongs
+  // to elements that are all 0.
   static const double LEAST = 1 + 1e-6;
   const Fn *fn = w->cluster->prog->fn;
   bool converts = i->op == OP_CVT;

@@ -23,7 +23,7 @@ typedef struct HbWarp {
   SimWaited waited[AGENT_COUNT];
   // The latest proxy fences; number k is fence[k % FENCES]. `clk` and `lanes`
   // are the epoch and the lanes of the fence. `spaces` has bit 0 for shared and
-  // bit 1 for global memory. `met` is the value of vc[id] at the fence.
+  // bit 1 for global memory. `met` is the warp's epoch in vc at the fence.
   struct { uint32_t clk, met, lanes, spaces; } fence[FENCES];
   uint32_t nfence;
   // for each actor (vector-clock entry): the last epoch that a proxy fence of

@@ -44,7 +44,7 @@ static void clear(SimWarp *w, const SimIns *i) {
   memset(w->v + i->d, 0, one ? 8 : (wide ? 8 : 4) * LANES);
 }
 
-// Returns the innermost loop that warp w executes, or NULL if w is in no loop.
+// Returns the innermost LOOP that warp w executes, or NULL. Ignores FOR loops.
 static const SimIns *loop_of(const SimWarp *w) {
   const SimIns *ins = w->cluster->prog->ins;
   for (uint32_t k = w->depth; k-- > 0;)

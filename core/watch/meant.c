@@ -1,8 +1,8 @@
 // Finds the arguments of which a kernel may leave out a part on purpose.
-// cover.c reports a part that is never read or stored only if the kernel's code
-// alone determines the part, without a limit for it. The part is left out on
-// purpose if an address of the argument, or a condition or a loop around its
-// accesses, depends on one of these:
+// cover.c reports a part that is never read or stored, unless the kernel may
+// leave it out on purpose. This is the case if an address of the argument
+// depends on one of the inputs below. It is also the case if a condition or a
+// loop around the accesses depends on one of them:
 // - data: values in global memory, clocks, inline PTX;
 // - a scalar argument of the kernel, unless a condition compares with it, or a
 //   loop ends at it and it is an extent of the argument;
@@ -27,7 +27,7 @@ enum { ON_DATA = 1, ON_SCALAR = 2, ON_BLOCK = 4, ON_LOOP = 8,
        ON_THREAD = 16, ON_TICKET = 32, FREE = ON_DATA | ON_TICKET,
        GIVEN = ON_DATA | ON_SCALAR };
 
-// The state of the analysis. All arrays are indexed by instruction.
+// The state of the analysis. Arrays are indexed by instruction, unless noted.
 typedef struct Meant {
   Ctx *cx;
   const SimProg *p;
@@ -288,8 +288,8 @@ static void add_limit(Meant *g, SimMeant *m, int64_t n, SimLimit how) {
 static void see(Meant *g, SimMeant *m, Ref r, bool limits);
 
 // Adds the constants and the scalar arguments in sum r to the limits of m.
-// Returns true if one of these terms is a bound, or an extent or stride of a
-// layout.
+// Collects the comparisons on which its other terms depend. Returns true if a
+// constant or a scalar argument in the sum is a bound (is_bound).
 static bool add_terms(Meant *g, SimMeant *m, Ref r, SimLimit how, int depth) {
   const Ins *i = ir_get(g->fn, r);
   if (i->op == OP_CONST || i->op == OP_ARG) {
@@ -612,8 +612,8 @@ static bool is_access(const Ins *i, const Operand *o) {
   return o->kind == OPERAND_MEM;
 }
 
-// Links the writers of variables and registers, and the exits of regions.
-// Returns the last instruction that ends threads.
+// Links the instructions that write the same variable or register object, and
+// the BREAKIFs that leave the same region.
 static void link_all(Meant *g) {
   Ref open[DEPTH];
   int depth = 0;
@@ -700,10 +700,10 @@ SimMeant *meant_all(Ctx *cx, const SimProg *p) {
 
 // ---- reads of shared tensors ----
 
-// Finds the shared tensors that instruction i reads, and whose reads do not
-// only depend on the indices of threads and loops. For each such tensor, sets
-// its entry of open[]. Both the address and whether i is executed count.
-// `control` is the set of inputs that decide whether i is executed.
+// Sets open[] for each shared tensor that instruction i reads, if the address
+// depends on data or scalar arguments, or if the execution of i depends on more
+// than the indices of threads and loops. `control` is the set of inputs that
+// decide whether i is executed.
 static void see_shared(const Meant *g, const Ins *i, uint8_t control,
                        bool *open) {
   enum { KNOWN = ON_THREAD | ON_LOOP };
@@ -755,7 +755,7 @@ bool *meant_shared(Ctx *cx, const SimProg *p) {
 }
 
 // Reports whether limit k may be a number of elements. A limit of the thread
-// index is not, if the threads only start TMA copies.
+// index is no number of elements if no address depends on the thread index.
 static bool counts(const SimMeant *m, uint32_t k) {
   return m->threads || m->how[k] != LIMIT_THREAD;
 }

@@ -6,7 +6,7 @@
 #include "decode/areas.h"
 #include "sim/sim.h"
 
-// How the kernel accesses the memory of an argument.
+// SimMeant: how the kernel accesses the memory of an argument.
 // - free: the accessed part depends on data, on a scalar argument or on a limit
 //   in the kernel's code, so that an omitted part does not suggest a mistake.
 // - data, scalar: data, or a scalar argument, decides whether an access is
@@ -20,7 +20,7 @@
 //   the value that is compared with limit[k] (SimLimit).
 // - end[k]: the constant at which loop[k], a loop around the accesses, ends.
 //   moved[k]: mask of the modes along which an address may depend on loop[k].
-// Kinds of values that conditions compare.
+// SimLimit: kinds of values that conditions compare.
 // - FAR: a value that depends on the block.
 // - THREAD: a value that depends only on the thread's index.
 // - NEAR: any other value.

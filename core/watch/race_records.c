@@ -4,12 +4,12 @@
 //
 // A chunk of granules is open or folded. An open chunk has a list of rows
 // (RaceRow). When a cluster ends, it folds (compresses) the chunks that only
-// one of its CTAs accessed. CTAs usually access their parts in the same way.
-// Therefore the threads and lines of a chunk are a form that many chunks share,
-// and the stored values are still in memory. A folded chunk is one word: the
-// CTA and the number of the form. The first access by another cluster opens the
-// chunk again, before it changes the memory. The records therefore have the
-// same contents as if chunks were never folded.
+// one of its CTAs accessed. A folded chunk is one word: the CTA, and the number
+// of a form (RaceForm), which has the threads and lines of the accesses. CTAs
+// usually access their parts in the same way, so many chunks share a form. The
+// stored values need no record, because memory still holds them. Before another
+// cluster first accesses the chunk, it opens the chunk again. The records
+// therefore have the same contents as if chunks were never folded.
 #include "watch/race_records.h"
 #include "watch/own.h"
 
@@ -19,7 +19,7 @@
 // Each page has a slot for each of its chunks, and is created on first use. A
 // slot is one of these:
 // - 0 if no CTA accessed the chunk;
-// - BUSY while a cluster is in the chunk;
+// - BUSY while a cluster is in the chunk (from race_enter to race_leave);
 // - another odd number if the chunk is folded: from the lowest bit on, 1, the
 //   number of the form, and the CTA;
 // - else the address of a list of rows.
@@ -338,10 +338,10 @@ void race_records_fold(SimCluster *c) {
 
 // ---- accesses ----
 
-// Merges two records of accesses, and returns the record to keep. If both
-// records belong to the same CTA, keeps the lower record. Otherwise keeps the
-// record of the CTA with the lower number or, with `higher`, of the CTA with
-// the higher number.
+// Merges two records of accesses. If both belong to the same CTA, returns the
+// record of the lower thread. Otherwise returns the record of the CTA with the
+// lower number or, with `higher`, with the higher number. If the stored values
+// differ, sets the record's value to MANY.
 static uint64_t merge(uint64_t x, uint64_t y, bool higher) {
   bool first = x >> SRC_AT < y >> SRC_AT;
   uint64_t kept = first != (higher && race_cta(x) != race_cta(y)) ? x : y;

@@ -80,8 +80,8 @@ void race_records_free(SimProg *p);
 // Returns the number of chunks of an area, or 0 if the area has no records.
 size_t race_chunks(const SimArea *a);
 // Sets row[kind], for each kind, to the records of this kind in chunk n, or to
-// NULL if there are none. Returns false if at most one CTA accessed the chunk.
-// May only be called after the launch.
+// NULL if there are none. Returns false if the chunk is folded or has no rows:
+// at most one CTA then accessed it. May only be called after the launch.
 bool race_rows(const SimArea *a, size_t n, const uint64_t *row[RACE_KINDS]);
 
 #endif

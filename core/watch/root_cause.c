@@ -230,8 +230,8 @@ static bool yields(const Fn *fn, const SimFault *f, const SimFault *wild) {
          fn->mem.p[f->r.mem].space == SP_RMEM;
 }
 
-// Reports whether the faults of group `of` come last in the report, because all
-// of them may be consequences of one access outside of a tensor.
+// Reports whether the faults of group number `group` come last in the report,
+// because all may be consequences of one access outside of a tensor.
 static bool is_late(const Fn *fn, const SimFault *f, uint32_t n,
                     const uint32_t *of, uint32_t group) {
   for (uint32_t w = 0; w < n; w++) {

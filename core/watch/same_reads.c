@@ -1,15 +1,15 @@
 // Finds launches in which several clusters compute the same sums, and store
-// them to different elements. For example, the block's row selects the tiles of
-// B instead of its column, so that no load depends on the column. Two clusters
-// are twins if their sums are equal: the sums depend on the block only through
-// loads (lint/block_sums.c), and each warp loads the same elements in both
-// clusters. A launch is reported only if most clusters that load anything have
-// a twin, because blocks at the end of a tensor may repeat loads of other
-// blocks on purpose, or have fewer loads. Clusters with different z indices are
-// not twins: z usually counts the products of a batch, which may all share one
-// operand matrix. A cluster that skips loads of other clusters has no twin: if
-// no index selects a row to add, its sums are 0 on purpose. Tensors whose
-// layout repeats elements (a stride is 0) make twins on purpose.
+// them to different elements. For example, the kernel selects the tiles of B by
+// the block's row instead of the block's column. Two clusters are twins if
+// their sums are equal: the sums depend on the block only through loads
+// (lint/block_sums.c), and each warp loads the same elements in both clusters.
+// A launch is reported only if most clusters that load anything have a twin. A
+// few blocks at the end of a tensor may repeat loads on purpose. Clusters with
+// different z indices are not twins: z usually counts the products of a batch,
+// which may share one operand. A cluster that executes only some of the lines
+// with loads has no twin, because its sums may be 0 on purpose. Launches with a
+// tensor that repeats elements (a stride is 0) are not searched, because they
+// have twins on purpose.
 //
 // The loads of a cluster are recorded as a sum of hashes, which does not depend
 // on their order.

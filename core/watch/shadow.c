@@ -48,8 +48,8 @@ typedef struct ShadowLine { uint64_t key; uint32_t first; } ShadowLine;
 typedef struct SimLines {
   ShadowLine *at, last;
   uint32_t n, max;
-  // head of a list of released lines, which the `clk` of each line's first
-  // granule links; 0: end
+  // first granule of the first released line; 0: none. Its field `clk` holds
+  // the first granule of the next released line, and so on.
   uint32_t free;
 } SimLines;
 
@@ -613,8 +613,8 @@ static bool lacks_fence(const Access *x, int l, int u, uint32_t lanes,
   return false;
 }
 
-// Reports whether each of `lanes` of actor u executed a proxy fence for `space`
-// after epoch clk, or synchronized with a lane of its warp that then did.
+// Reports whether each of `lanes` of actor u is covered by a proxy fence for
+// `space` after epoch clk (see has_fenced).
 static bool fenced_since(const SimCluster *c, int u, uint32_t lanes,
                          uint32_t clk, int space) {
   if (u >= c->prog->nall) return false;
@@ -1157,8 +1157,8 @@ static uint32_t beside(const Access *x, int l, const SimGran *q) {
   if (x->i->op != OP_ATOMIC || !(q->flags & GF_STRONG) || q->warp != w->id ||
       q->clk != w->clk || q->src != x->i->src)
     return 0;
-  // The current execution of the atomic made the last write only if one of the
-  // writing lanes before lane l has lane l's address.
+  // If no writing lane below lane l has lane l's address, an earlier execution
+  // of the atomic made the last write.
   for (uint32_t m = q->lanes & w->active & ((1u << l) - 1); m; m &= m - 1) {
     int k = __builtin_ctz(m);
     bool home = !x->m->rank || x->home[k] == x->home[l];

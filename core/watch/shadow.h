@@ -160,7 +160,7 @@ enum { LINE = 32, NO_GRANULE = -1 };
 // memory is exhausted.
 int64_t shadow_granule(SimCluster *c, const SimArea *a, size_t g);
 // Returns the granule of byte `at` of m, or NO_GRANULE if the byte has none.
-// `home` is where the shared memory of m's CTA begins in the cluster's.
+// `home` is the byte of the cluster's shared memory at which m's CTA begins.
 static inline int64_t shadow_find(SimCluster *c, const SimMem *m, uint32_t home,
                                   int64_t at) {
   switch (m->memory) {

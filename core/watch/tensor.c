@@ -30,7 +30,7 @@ enum { READERS = 4 };  // number of reads of a cell that are recorded
 
 // An access by an operation that `warp` issued in its epoch clk. The operation
 // executes asynchronously as epoch `epoch` of an actor (a vector-clock entry)
-// of kind `unit`. serial: value of SimCluster.serial.
+// of kind `unit`. serial: SimCluster.serial when the operation was issued.
 typedef struct Past {
   uint32_t epoch, clk;
   int16_t warp;
@@ -168,8 +168,8 @@ static SimTensorLack lack_of(const SimTensorAccess *x, const Past *p) {
 
 // ---- explanations ----
 
-// Sets f->tensor.ready if a wait by the thread of x completed MMAs that nothing
-// has read, to other columns than those of x.
+// Sets f->tensor.ready if other columns than those of x have results of MMAs
+// that are complete for the thread of x, and that nothing has read.
 static void find_ready(SimFault *f, const SimTensorAccess *x) {
   const Cell *cell = tensors_of(x->w->cluster)->cell[x->cta]
                                                     [__builtin_ctz(x->groups)];
@@ -231,12 +231,12 @@ static bool is_unawaited(const SimProg *p, int32_t mem) {
   return true;
 }
 
-// Examines a ring of mbarriers at which threads of warp u arrive, and at which
-// warp w should wait before it issues an MMA. The ring has as many stages as
-// the one at whose mbarrier `bar` the threads of u wait. f states that these
-// threads and the MMA access the same columns. Sets in f whether no thread
-// waits at the ring, and whether w's last wait there, when c->serial was
-// `serial`, was for another stage than that of `bar`.
+// Explains fault f: threads of warp u, which wait at `bar`, and an MMA of warp
+// w access the same columns. Finds the ring of mbarriers at which threads of u
+// arrive, and at which w should wait before it issues the MMA. It has as many
+// stages as the ring of `bar`. Sets in f whether no thread waits at the ring,
+// and whether w's last wait there was for another stage than that of `bar`.
+// Ignores this wait if it came after c->serial was `serial`.
 static void look_at_ring(SimFault *f, const SimWarp *u, const SimMbar *bar,
                          const SimWarp *w, uint64_t serial) {
   const SimCluster *c = w->cluster;

@@ -2,9 +2,9 @@
 // launch, and to which the kernel stores without reading it. A script that
 // creates the tensor with cute.empty guarantees that all of it will be written.
 // If a kernel has no visible effect at all, every tensor that was unwritten
-// before the launch counts as an output, except tensors that are accessed
-// through tensor maps, because these maps may be for loads. If an argument is
-// part of a tensor, only that part is an output. cute.undefined_ok allows
+// before the launch counts as an output. Tensors that are accessed through
+// tensor maps do not count, because these maps may be for loads. If an argument
+// is part of a tensor, only that part is an output. cute.undefined_ok allows
 // unwritten elements.
 //
 // A kernel may leave a part of an output unchanged if this part was written

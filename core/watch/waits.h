@@ -15,8 +15,8 @@ void waits_reader(SimFault *f, const Access *x, int l, int actor,
                   uint32_t epoch);
 // Reports whether the cp.async of warp u that fills granule g belongs to a
 // later loop iteration than the access of lane l of x. This is the case if warp
-// u had committed more groups before this cp.async than lane l has committed so
-// far.
+// u had committed at least as many groups before this cp.async as lane l has
+// committed so far.
 bool waits_ahead(const Access *x, int l, const SimWarp *u, uint32_t g);
 // Fills in f with the reason why lane l of x->w does not wait for the pending
 // write to granule g. A cp.async of warp u or a bulk copy makes this write.

@@ -301,7 +301,7 @@ static void announce(Access *x, uint32_t mask) {
 }
 
 // Handles an access to global memory that an asynchronous operation makes for
-// lane l. The start of the access was announced before.
+// lane l. agent_reads or agent_writes handled the start of the operation.
 static void complete(Access *x, int l) {
   bool combines = x->write && !x->data;
   if (combines) check_defined(x, l);

@@ -330,7 +330,7 @@ static SimWrongSum describe(const SimProg *p, const Search *s,
 }
 
 // Reports whether the output has the right sums in another order. With one
-// input, each sample must equal any of the sums. With two inputs, each sample
+// input, each sample must equal one of the sums. With two inputs, each sample
 // must equal the sum at the opposite end of some modes.
 static bool is_permuted(const Search *s, const Product *q, const Sample *list,
                         int n) {
@@ -361,8 +361,8 @@ static bool is_permuted(const Search *s, const Product *q, const Sample *list,
 }
 
 // Finds the possible sums (with `copies`, the possible copies) and chooses
-// samples of the output. Returns the number of samples, 0 if no sum is
-// possible, or -1 if all samples agree with one possible sum.
+// samples of the output. Returns their number, or 0 if no sum is possible.
+// Returns -1 if all samples agree with one sum, or if a number is not finite.
 static int find_products(Search *s, bool copies, Sample *list) {
   Product q = {0};
   s->sums.copies = copies;

@@ -60,9 +60,9 @@ local function make_tiles(o, team, small)
   return sK, sV, team:times(sK), team:times(flash.turned(sV), true)
 end
 
---- Returns a function (block, page, stage, inner) that loads a block of t,
--- which is K or V, into stage `stage` of s. at = {b = sequence, g = head of K,
--- T = number of keys}. If K is paged, `page` is the index of the block's page.
+--- Returns a function (block, page, stage, inner) that loads a block of t, K or
+-- V, into a stage of s. page: the block's page, if K is paged. inner: all keys
+-- of the block exist. at: {b = sequence, g = head of K, T = number of keys}.
 function part.loader(o, team, t, s, at, paged)
   local BN, D = o.tile[2], cute.size(s, 1)
   local g2s = copy_of(team, "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL", t.element_type,

@@ -5,7 +5,7 @@
 -- warpgroup issues the product for the scores of the next keys before the
 -- product of the previous powers with V. While the second product runs, the
 -- warpgroup computes the powers of the new scores, relative to the largest of
--- the earlier scores. Only if a power is too large, the warpgroup computes the
+-- the earlier scores. If a power is too large, the warpgroup computes the
 -- scores again and searches for the largest one. Powers stay in registers,
 -- because accumulators are distributed over the threads like a left operand.
 -- Warpgroups issue products alternately, so that one warpgroup computes powers
@@ -78,8 +78,8 @@ local function spare(p, scale)
   end}
 end
 
--- Adds the functions that depend on the type of Q's elements to P, the result
--- of products(). again() recomputes the scores s without wgmma. narrow()
+-- Adds two functions to P, the result of products(). They depend on the type of
+-- Q's elements. again() recomputes the scores s without wgmma. narrow()
 -- converts the powers in s to 16 bits in P.p.
 local function complete(o, x, P)
   local M, N = o.tile[1], o.tile[2]

@@ -170,11 +170,11 @@ end
 -- not exceed it, each of the powers fits into e4m3.
 local MOST = 448.0
 
--- Exponents of powers. When the base of a row changes, the row's largest score
--- gets the power 2^LIFT or 2^LOW_LIFT. The smallest normal e4m3 is 2^-6. LIFT
--- is used if each block is searched for its largest score: powers may then rise
--- by 2^3. Otherwise LOW_LIFT is used: the sum of a thread's powers in a block
--- is at most MOST even if all scores are equal.
+-- Exponents of powers. When a row's base (flash.softmax) changes, the row's
+-- largest score gets the power 2^LIFT or 2^LOW_LIFT. The smallest normal e4m3
+-- is 2^-6. LIFT is used if each block is searched for its largest score: powers
+-- may then rise by 2^3. Otherwise LOW_LIFT is used: the sum of a thread's
+-- powers in a block is at most MOST even if all scores are equal.
 local LIFT, LOW_LIFT = 5.0, 2.0
 
 --- Returns a table of the factors of a tile of rows of head h in batch b, from

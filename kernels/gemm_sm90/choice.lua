@@ -69,8 +69,8 @@ local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
                few = true, grouped = true}
 
 -- Reports whether a tile suits groups. Groups often fill 256 rows only in part.
--- Of the tiles with 256 columns, the pair that shares A (`grouped`) was the
--- fastest.
+-- Of the tiles with 256 columns, the one whose cluster shares A (`grouped`) was
+-- the fastest.
 local function for_groups(t, o)
   return not t.split and not t.min_blocks
     and (t[1] < 256 or o.promote) and (t[2] < 256 or t.grouped)

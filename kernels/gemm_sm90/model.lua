@@ -63,11 +63,11 @@ function model.kind(o)
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
 end
 
--- Returns how many rows of A and B the C.together neighbouring blocks read
--- together from L2. Their tiles are in runs: `count` tiles of `rows` rows each
--- are consecutive along one mode. Along the other mode, tiles have `others`
--- rows. If the blocks of a cluster divide K among them, they read the rows of
--- one tile, but share no elements.
+-- Returns the number of rows of A and B that neighbouring blocks (C.together of
+-- them) read from L2. Their tiles are in runs: `count` tiles of `rows` rows
+-- each are consecutive along one mode. Along the other mode, tiles have
+-- `others` rows. If the blocks of a cluster divide K among them, they read the
+-- rows of one tile, but share no elements.
 local function beside(o, rows, count, others)
   local tiles = C.together / o.split
   return o.split * (math.min(tiles, count) * rows
@@ -162,7 +162,7 @@ end
 -- `steps`: the number of steps along K, in each of which a row has `pieces`
 --   pieces of 128 bytes;
 -- `cut_a`, `cut_b`: the slowdowns of loads of A and B (model.cut);
--- `busy`: the fraction of a whole number of waves that has blocks;
+-- `busy`: `waves` divided by the next whole number of waves;
 -- `single`: whether there is a single wave, in which blocks request operands in
 --   the order of their tiles;
 -- `abreast`: the number of blocks that run on a multiprocessor at once.

@@ -46,8 +46,8 @@ local function make_parts(o, work, a, b)
   return p
 end
 
--- Returns the index of a block's slot. This is the block that computes range
--- number `range` of the steps and has this block's position in its cluster.
+-- Returns the index of the slot of the block that computes range number `range`
+-- of the steps, and that has the same position in its cluster as this block.
 function Parts:slot(range)
   local cluster = self.o.cluster
   return range * (cluster[1] * cluster[2]) + cute.arch.block_idx_in_cluster()

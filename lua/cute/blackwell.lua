@@ -617,7 +617,7 @@ end
 -- Checks
 ---------------------------------------------------------------------------
 
---- Raises an error if the target has no tcgen05.mma of i8 and u8, as sm_107.
+--- Raises an error for i8 and u8 on sm_107, which has no tcgen05.mma for them.
 ---@param ab_dtype cute.DType
 ---@param target_arch string such as "sm_100a"
 function blackwell.check_int8_mma_arch(ab_dtype, target_arch)

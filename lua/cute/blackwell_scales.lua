@@ -112,7 +112,7 @@ end
 --               cute.filter_zeros(thr:retile(r)))
 --     cute.gemm(mma, acc, {tCrA, r}, {tCrB, rb}, acc)
 --
--- tile_m and tile_k are the MMA's tile: of its warps, or its permutation_mnk.
+-- {tile_m, tile_k}: the MMA's permutation_mnk, else the tile of all its warps.
 ---@param sfa_tensor cute.Tensor (M,K)
 ---@param thr_mma cute.TiledMma
 ---@param tidx any index of the thread

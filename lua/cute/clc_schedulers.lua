@@ -11,11 +11,11 @@
 --     local work = tiles:initial_work_tile_info()
 --     local valid, tile = work.is_valid_tile, work.tile_idx
 --     cute.loop(function() return valid end, function()
---       ...                          -- one thread: acquire a stage of a
---       tiles:advance_to_next_work(bar)   -- PipelineClcFetchAsync, ask
---       ...                          -- compute the tile; wait for the stage
+--       ...            -- one thread: acquire a stage (PipelineClcFetchAsync)
+--       tiles:advance_to_next_work(bar)   -- the same thread: request a tile
+--       ...                 -- all: compute the tile, then wait for the stage
 --       work = tiles:get_current_work()
---       ...                          -- release the stage
+--       ...                 -- all: set valid and tile, release the stage
 --     end)
 local sign = require "cute.lang.signature"
 local core = require "cute.core"

@@ -109,7 +109,7 @@ State.__index = State
 
 --- Makes the state of a search: the number of groups examined so far, the
 -- number of positions before the last of these groups, and the number of
--- positions up to the end of that group. A traced loop carries the state.
+-- positions up to the end of that group. A traced loop can change the state.
 ---@param start_group_idx integer|cute.Value
 ---@param tile_count_prev_group integer|cute.Value
 ---@param tile_count_searched integer|cute.Value
@@ -236,7 +236,7 @@ Group.__index = Group
 
 --- Makes a scheduler that iterates over this block's tiles of all groups, like
 -- StaticPersistentTileScheduler. params holds the cluster's shape along M and
--- N. Its L is the number of clusters of all groups together.
+-- N. Its number of tiles along L is the number of clusters of all groups.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] this block's index if absent
 ---@param grid_dim? any[]

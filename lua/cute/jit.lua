@@ -133,9 +133,9 @@ end
 -- Spills of at most this number of bytes per thread are not reported.
 local MOST_SPILLED = 100
 
--- Advice on ptxas's remarks, by their codes. C7514 means that a group of wgmma
--- runs when a loop that reads accumulators begins its next iteration, even if
--- the group has other accumulators (tried: ptxas 13.0 and 13.5).
+-- Advice on ptxas's remarks, by their codes. C7514: a loop that reads
+-- accumulators begins its next iteration while a group of wgmma is running. The
+-- group may write other accumulators (tried: ptxas 13.0 and 13.5).
 local ADVICE = {C7514 = "; does a wgmma run while a loop that reads "
   .. "accumulators begins its next iteration? end each iteration with "
   .. "warpgroup.wait_group(0)"}

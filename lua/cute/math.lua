@@ -213,8 +213,8 @@ local Divisor = {}
 Divisor.__index = Divisor
 
 -- Returns the quotient of a nonnegative dividend a and the Divisor d. It is the
--- upper half of a times the multiplier, corrected by two shifts. The result is
--- exact for 32 bits.
+-- sum of a and the upper half of a times the multiplier, shifted right. The sum
+-- may have 33 bits, so there are two shifts. The result is exact for 32 bits.
 local function quotient(a, d)
   if core.typename(d) ~= "table" or getmetatable(d) ~= Divisor then
     core.fail("bad-argument", "a fast divisor can only be the divisor, not the "

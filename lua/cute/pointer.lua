@@ -21,9 +21,9 @@ end
 --- Makes a pointer to elements of `dtype`. There are three kinds of source: a
 -- buffer or tensor of the host; an iterator of a kernel, to whose memory the
 -- result points; or an address of type i64 or u64 in global memory. A kernel
--- loads the address (`tensor.address` of the host or a GPU) or computes it. The
--- simulator accepts addresses in the arguments of the launch, and in tensors
--- whose address was requested; a GPU accepts any address.
+-- loads an address that the host read from `tensor.address`, or computes one.
+-- In the simulator it must point to an argument of the launch, or to a tensor
+-- whose `address` the script has read. A GPU accepts any address.
 ---@param dtype cute.DType
 ---@param value table|integer a buffer, tensor, iterator or address
 ---@param memspace? string "host" "gmem" "smem" "rmem": the expected memory

@@ -177,9 +177,10 @@ function Struct:__tostring()
                                         table.concat(parts, "; "))
 end
 
--- Returns a table with a value for each field. one(field) computes the value of
--- a field with an element type, some(field, k) that of the kth structure of a
--- field. A field of several structures has a list of values.
+-- Returns a table with a value for each field. If the field has an element
+-- type, one(field) computes its value. If it consists of structures,
+-- some(field, k) computes a value for structure k, counted from 0. The values
+-- of several structures are a list.
 local function each_field(self, one, some)
   local out = {}
   for _, f in ipairs(self.fields) do

@@ -1,7 +1,7 @@
 --- Element types of sparse tensors. A sparse element stores num_phys of
--- num_logical elements of the dense tensor. Like the layouts of
--- cute.blackwell_sparse, a layout of sparse elements counts the elements of the
--- dense tensor:
+-- num_logical elements of the dense tensor. In a layout of sparse elements, as
+-- in the layouts of cute.blackwell_sparse, shapes and offsets count elements of
+-- the dense tensor:
 --
 --     local a = cute.get_sparse_elem_type(2, 1, cute.f16)
 --     local sA = cute.make_smem_tensor(a.elem_type, a:stored(layout), 128)

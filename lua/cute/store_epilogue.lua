@@ -15,9 +15,9 @@ local epilogue = {}
 local Epilogue = {}
 Epilogue.__index = Epilogue
 
--- Returns the copy atom that stores EN columns of accumulators. It is the atom
--- of utils.get_smem_store_op or, if that atom has more columns than a part, an
--- atom for half as many columns.
+-- Returns the copy atom that stores EN columns of accumulators. For 16-bit
+-- types it is utils.get_smem_store_op's stmatrix or, if EN is not a multiple of
+-- 16, an stmatrix of half as many columns. For other types it is a plain store.
 local function store_atom(dtype, major, columns)
   if dtype.bits ~= 16 then
     return cute.make_copy_atom("UniversalCopy", dtype,
@@ -29,8 +29,8 @@ local function store_atom(dtype, major, columns)
     or "SM90_U32x2_STSM_N", dtype)
 end
 
---- Makes an object that stores accumulators to a tensor by TMA. Call store(acc,
--- at, f) for each tile, and tail() after all tiles.
+--- Makes an object that stores accumulators to a tensor D by TMA. Call
+-- store(acc, at, f) for each tile, and tail() after all tiles.
 --
 -- `smem` (EM,EN,STAGES) is the ring of buffers in shared memory; EM is the
 -- MMA's number of rows. `atom` was made with the layout of smem

@@ -290,11 +290,11 @@ sign.class("graph", Graph, [[
 ]])
 
 --- Records the launches, copies and fills of f without running them.
--- graph:launch([stream]) runs all of them as one launch, launch_n(n [, stream])
--- n times; update(f) records again. Every launch uses the numbers and tensors
--- of the recording, and the graph keeps their memory. Tensors made by f are the
--- same in every launch. f must not wait, nor read data of the GPU. If f closes
--- a tensor (t:close()), tensors that f makes later can use its memory.
+-- graph:launch([stream]) runs all of them as one launch. launch_n(n [, stream])
+-- runs them n times, and update(f) records again. Every launch uses the numbers
+-- and tensors of the recording, and the graph keeps their memory. Tensors that
+-- f makes are the same in every launch. f must not wait, nor read data of the
+-- GPU. If f closes a tensor (t:close()), later tensors of f can use its memory.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)
 --     x = cute.zeros({1}, cute.f32)

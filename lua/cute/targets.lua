@@ -33,11 +33,11 @@ end
 
 --- Returns the limits of an SM as a table. Its fields threads, blocks, shared
 -- (bytes), barriers (nil: no limit) and registers are maxima for an SM.
--- `reserved` is the bytes of shared memory that each block uses in addition.
--- `shared_unit` is the allocation unit of shared memory in bytes,
--- `register_unit` that of a warp's registers. `thread_registers` is the maximum
--- number of registers of a thread, `block_threads` the maximum number of
--- threads of a block.
+-- `reserved` is the number of bytes of shared memory that the system reserves
+-- for each block. `shared_unit` is the allocation unit of shared memory in
+-- bytes; `register_unit` is that of a warp's registers. `thread_registers` is
+-- the maximum number of registers of a thread. `block_threads` is the maximum
+-- number of threads of a block.
 ---@param sm integer such as 80 or 90
 ---@return table
 function targets.limits(sm)
@@ -79,14 +79,14 @@ function targets.clusters(sms, size, blocks)
   return math.min(most, all)
 end
 
---- The GPU that the simulator models.
+--- The GPU that the simulator models for Hopper targets.
 targets.H100 = {arch = "sm_90a", sms = 132, l2_bytes = 50 * MIB}
 
 -- Blackwell's GPUs: published figures, not measured. `fmas` is the number of
 -- dense multiply-adds per cycle of an SM, for operands of 16 bits with f32
 -- accumulators. `clock` is the clock in Hz at which `fmas` yields the published
--- rates. `times` has the ratios of other operands' rates to that of 16 bits
--- (`i8` is absent without such instructions). `dram` is in bytes per second.
+-- rates. `times` has the ratios of other operands' rates to that of 16 bits. If
+-- the GPU has no i8 MMA, `i8` is absent. `dram` is in bytes per second.
 -- Sources: "NVIDIA Blackwell Architecture Technical Brief" and the data sheets
 -- of HGX B200 (2.25 PFLOP/s of bf16, 1.1 of tf32, 4.5 of 8 bits, 9 of e2m1; 7.7
 -- TB/s) and of HGX B300 (14 PFLOP/s of e2m1); "NVIDIA RTX Blackwell GPU

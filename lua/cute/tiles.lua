@@ -585,8 +585,8 @@ function tiles.operand(t, o)
   local A = way_in(t, s, o, w)
 
   local tid, mma = o.thread, o.of
-  -- Elements that must be converted are loaded in pairs along K, the order in
-  -- which the MMA holds them.
+  -- Elements that must be converted are loaded in pairs along K, if K is
+  -- contiguous: a fragment of the MMA consists of such pairs.
   local s2r = cute["make_tiled_copy_" .. o.which](o.atom
     or as and cute.make_copy_atom("UniversalCopy", dtype,
                                   dtype.bits * (s_lead == 1 and 2 or 1))
@@ -706,8 +706,9 @@ local function as_matrix(t, M)
     {M, t.shape[1] or t.shape}, {0, t.stride[1] or t.stride}))
 end
 
--- Loads x at the positions of C's accumulators, (MMA,M,N), if x has one value
--- for many rows or columns. Loads each value once. Returns nil for any other x.
+-- Loads x at the positions of C's accumulators, (MMA,M,N), if x is broadcast
+-- along the rows or the columns. Loads each value only once. Returns nil for
+-- any other x.
 local function loaded_once(C, x, from)
   local by_row = is_plain(x) and x.stride[1] ~= 0
   local by_col = is_plain(x) and x.stride[2] ~= 0
@@ -809,8 +810,9 @@ function tiles.result(t, mma, tile, at, thread)
   return C
 end
 
---- Scales the accumulators of C, an object of tiles.result. Returns them as
--- (MMA,M,N) in C's type, in the order of `like` (C's part if absent).
+--- Returns alpha acc + beta C for C, an object of tiles.result with the
+-- accumulators acc; or acc if alpha is nil. The result is a fragment (MMA,M,N)
+-- of C's type, in the order of `like` (C's part if absent).
 function tiles.scaled(C, alpha, beta, like)
   if not C.acc then
     core.fail("bad-argument", "scaled: C must be an object that tiles.result "
@@ -881,9 +883,9 @@ end
 ---------------------------------------------------------------------------
 
 --- Maps a block index to a tile (m, n). Consecutive blocks compute `group`
--- tiles along M, then the same rows of tiles in the next column, so that
--- concurrent blocks share tiles of A and B in L2. With group 1 the blocks
--- follow the rows of C.
+-- tiles along M, then the same rows of tiles in the next column. Concurrent
+-- blocks thus share tiles of A and B in L2. With group 1 the blocks follow the
+-- rows of C.
 function tiles.raster(block, m_tiles, n_tiles, group)
   local some = positive(group) * positive(n_tiles)
   if math.type(some) and some < 1 then

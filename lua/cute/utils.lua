@@ -1,7 +1,7 @@
 --- The functions of cute.utils: allocation of shared memory, canonical
 -- shared-memory layouts, atoms chosen by types, properties of the hardware, and
--- layouts as LaTeX. cute.persistent_schedulers has tile schedulers,
--- cute.tensormaps functions that make tensor maps in a kernel.
+-- layouts as LaTeX. cute.persistent_schedulers has tile schedulers, and
+-- cute.tensormaps has functions that make tensor maps in a kernel.
 local sign = require "cute.lang.signature"
 local core = require "cute.core"
 local blackwell = require "cute.blackwell"

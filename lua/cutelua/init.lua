@@ -77,8 +77,8 @@ local FUNCTIONS = {
     total(field: string, op?: string)]]},
 }
 -- Each row has the prefix of a name, the name, and the module that is its
--- value. `whole` is the name under which users know the value, if it is not the
--- prefix and the name.
+-- value. `whole` is the public name of the value, if this is not the prefix
+-- followed by the name.
 local MODULES = {{"cute.", "bundle", "cutelua.bundle"},
   {"cute.", "cli", "cutelua.program.cli"},
   {"cute.", "npy", "cutelua.text.npy"},

@@ -67,7 +67,7 @@ def pytest_sessionfinish(session, exitstatus):
     from ._core import default
     form = "sarif" if path.endswith(".sarif") else "json"
     text = default()._run("findings", form, int(exitstatus), os.getcwd())
-    # The file has all of the text, or its former contents.
+    # Write a temporary file and rename it, so a failure keeps the old file.
     folder = os.path.dirname(os.path.abspath(path))
     number, aside = tempfile.mkstemp(dir=folder)
     try:

@@ -116,8 +116,8 @@ end)
 -- Returns a kernel that counts visits of tiles, which a tile scheduler hands
 -- out. Each pipeline stage holds one response of cluster launch control. Warp 0
 -- of the cluster's first block requests the next tile early, and all warps read
--- the response. pairs: the cluster consists of pairs of blocks. wrong: a
--- mistake: "acquire", no producer_acquire; "both", all blocks request.
+-- the response. If `pairs` is true, the cluster consists of pairs of blocks.
+-- wrong = "acquire" omits producer_acquire; "both" lets all blocks request.
 local function scheduled(tiles_mnl, cluster, stages, pairs, wrong)
   local params = cute.utils.ClcDynamicPersistentTileSchedulerParams(tiles_mnl,
     {cluster[1], cluster[2], 1})

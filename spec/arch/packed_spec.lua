@@ -226,8 +226,8 @@ local EXACT = {
 local function tiny(u) return u & 0x7fffffff < 0x800000 end
 local function flushed(u) return tiny(u) and u & 0x80000000 or u end
 
--- Returns a list of n words, the bits of f32 numbers. The first 256 words are
--- 16 edge values, each repeated `step` times in turn. Then random numbers of
+-- Returns a list of n words, the bits of f32 numbers. The first 256 words cycle
+-- through 16 edge values and repeat each `step` times. Then random numbers of
 -- similar magnitude alternate with random words.
 local function f32_words(n, step)
   local edges = {0, 0x80000000, 1, 0x80000001, 0x007fffff, 0x00800000,
@@ -343,7 +343,7 @@ describe("operations on pairs of f32", function()
     for _, target in ipairs(TARGETS) do
       call:launch {grid = 1, block = 1, device = "sim:" .. target}
       for i = 1, 3 do assert.equal(i / 8 * (i / 8 + 8) + i / 8, o[i]) end
-      -- the sum of 2 i / 8 + 3 / 8, and a half of 3 / 8
+      -- the sum of 2 v[i] + v[3] over i, minus v[3] / 2, where v[i] = i / 8
       assert.equal(2 * 6 / 8 + 4 * 3 / 8 - 3 / 16, o[0])
       assert.same({1, 8, 1, 8, 0x4000},
                   {o[6], o[7], o[8], o[9], o[10]})

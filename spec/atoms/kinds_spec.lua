@@ -26,8 +26,8 @@ local function holds(call, arch, text, block)
                    text .. " in the PTX")
 end
 
--- Runs a call on a GPU if `on` is "gpu", or if it is nil on the simulator of
--- the architecture `arch`.
+-- Runs a call on the device `on`, for example "gpu". If `on` is nil, runs it on
+-- the simulator of the architecture `arch`.
 local function run(call, arch, on)
   assert(call:launch {grid = 1, block = 32, device = on or "sim:" .. arch})
 end
@@ -138,7 +138,7 @@ end
 describe("complex f64 atoms", function() complex() end)
 describe("complex f64 atoms #gpu", function() complex "gpu" end)
 
--- ---- a byte a value ----
+-- ---- values of one byte ----
 
 local SMALL = {e4m3 = "float_e4m3_t", e5m2 = "float_e5m2_t",
                e3m2 = "float_e3m2_t", e2m3 = "float_e2m3_t",

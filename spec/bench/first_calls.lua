@@ -1,8 +1,8 @@
 -- Measures the parts of first calls with nothing compiled, without the time to
 -- load the driver; no GPU is needed. For cute.ops.gemm on an H200 it measures
 -- configuration and tracing, emission of CUDA C, and NVRTC. For each kernel of
--- the library, as its lesson with default options makes it, it measures NVRTC.
--- All times are seconds of CPU time.
+-- the library, with the default options of its lesson, it measures NVRTC. All
+-- times are seconds of CPU time.
 local cute = require "cute"
 local gemm = require "cute.ops.gemm"
 local measure = require "spec.measure"

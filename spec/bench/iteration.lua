@@ -92,7 +92,7 @@ local function reference()
   return f and f:read "a"
 end
 
--- ---- what children do: print two times ----
+-- ---- child processes, which print two times ----
 
 local child = {}
 

@@ -33,8 +33,8 @@ local function numbers(shape, dtype, seed)
                                                        cute.LayoutRight))
 end
 
--- Returns the extents of a matrix of about `bytes` bytes with that many
--- columns. The number of rows is a multiple of 8 if there are 8 or more.
+-- Returns the extents of a matrix with `columns` columns and about `bytes`
+-- bytes. The number of rows is a multiple of 8 if there are more than 8.
 local function matrix(bytes, bits, columns)
   local rows = bytes * 8 // bits // columns
   return {rows > 8 and rows // 8 * 8 or rows, columns}

@@ -61,8 +61,8 @@ local function uniform(seed)
   end
 end
 
--- Draws the extent M: log-uniform up to 10000, half of them multiples of 8 or,
--- above 128, of 64.
+-- Draws an extent M, log-uniform up to 10000. Half of the extents are multiples
+-- of 8 or, above 128, of 64.
 local function rows_of(draw)
   local m = math.floor(2 * 5000 ^ draw())
   local step = draw() < 0.5 and 1 or m > 128 and 64 or 8

@@ -102,8 +102,8 @@ def mean(values):
     return sum(values) / len(values)
 
 
-# Means, and a random order, because Lua's garbage collection falls on any batch
-# of Python's calls. Lua's own calls are measured without it.
+# Uses means and a random order, because Lua may collect garbage in any batch of
+# Python's calls. For Lua's own calls, m.batch collects it after measuring.
 times = {name: [] for name, _, _ in CASES}
 plain = {name: [] if name else [0] for _, _, name in CASES}
 for f in CASES:

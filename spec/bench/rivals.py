@@ -80,7 +80,7 @@ def scaled_dot_product(t, causal=False):
 
 FORWARD = HEADS + [(4, 4096, 4096, 16, 16, 128)]
 
-# One head of keys for each head of rows, and for each eight.
+# One key head for each query head, then one for every eight query heads.
 HOPPER = ([(4, 4096, 4096, 2048 // d, 2048 // d, d) for d in (64, 128, 256)]
           + HEADS
           + [(b, s, s, 2048 // d, 256 // d, d) for d in (64, 128, 256)
@@ -223,7 +223,7 @@ LINEAR = [(4096, 4096), (6144, 4096), (28672, 4096), (4096, 14336),
                                  for m in (16, 1, 32, 64)], ("bf16", "f16"),
        graph=True)
 def gemm_int4(t):
-    # words of a fragment (16,16): columns, rows by 8, pairs of columns
+    # bits of e: the upper 8 columns, the lower 8 rows, the odd column of 16x16
     e = torch.arange(8, dtype=torch.int32, device=t.w.device)
     q = t.w[..., None] >> (4 * (e // 2) + 16 * (e % 2)) & 15
     n, k = t.w.shape[:2]

@@ -16,7 +16,7 @@ local GEMMS = {"gemm_simt", "sgemm", "gemm_base", "gemm2stage",
 local COPIES = {"copy_basic", "copy_vector", "copy_async", "copy_swizzled",
   "copy_tile", "transpose"}
 
--- ---- what children do ----
+-- ---- child processes ----
 
 -- Returns a script's kernel with its arguments (A, B for the copy ladder; A, B,
 -- C for the GEMM ladder) and its launch options without the device.

@@ -1,5 +1,5 @@
--- Measures the processor time that the simulator needs for a launch of five
--- kernels, with all checks on one thread, and compares it with another program:
+-- Measures the processor time of launches of five kernels on the simulator,
+-- with all checks and one thread. Compares this time with another program's:
 --   cutelua spec/bench/sim_kernels.lua OTHER [ROUNDS]
 -- Each launch has its own process. Processes of both programs alternate.
 local core = require "cute.core"

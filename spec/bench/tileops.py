@@ -413,7 +413,7 @@ def gemm_fp8(w, t):
     else:
         parts = -(-k // 128)
         rows = w["SB"][0] == w["N"]
-        # as _scaled_mm needs them: M, and N of rows, are contiguous
+        # _scaled_mm requires contiguous M in sa, and contiguous N if `rows`
         sa = scale(parts, m).t()
         sb = scale(parts, n).t() if rows else scale(-(-n // 128), parts)
         ours, theirs = (sa, sb), (sa, sb.t())

@@ -5,9 +5,9 @@ local cute = require "cute"
 local ops = cute.ops
 
 -- Adds a function f for any size, and checks the results of its examples.
--- `list` has every call of f as {size, arguments, result}. The call with the
--- kernels' result is the second one with the first example's size, and the
--- first one with any other size.
+-- `list` has every call of f as {size, arguments, result}. The result to check
+-- is that of the second call with the first example's size, and of the first
+-- call with any other size.
 local function add(name, f, first, step, examples, arguments, check)
   local list = {}
   cute.bundle.add(name, function(...)
@@ -155,8 +155,8 @@ end, 4, 4, {1200, 4}, function(m) return {f32(m)} end, function(m, D, x)
   for i = 0, m - 1 do near(D(i), x(i) + 1, "line") end
 end)
 
--- Both variants accept some sizes. A call with such a size uses the variant for
--- a range of sizes, not the later one for any size.
+-- Some sizes fit both variants. A call with such a size uses the variant for a
+-- range of sizes, not the later one for any size.
 local wide = bf16(512, 256)
 for _, sizes in ipairs {{256, 512, 256}, {1, "any"}} do
   cute.bundle.add("mixed", ops.gemm, {sizes = sizes, results = {"D"},

@@ -1,6 +1,6 @@
--- `cutelua bundle`: its C code compiles without a warning, passes the driver
--- what a launch in Lua passes, and reports wrong arguments. Oracles: compilers,
--- a driver that records launches, the lz4 and sha256sum programs.
+-- Tests `cutelua bundle`. Its C code must compile without a warning, pass the
+-- driver what a launch in Lua passes, and report wrong arguments. Oracles:
+-- compilers, a driver that records launches, the lz4 and sha256sum programs.
 local made = require "spec.bundle.made"
 local cute = require "cute"
 local support = require "spec.support"

@@ -75,7 +75,7 @@ describe("cutelua compile", function()
         .. "the cache already, 0 failed\n"))
     end
     assert.equal(2, select(2, out:gsub("sum\t0.0\n", "")))
-    -- The cache has the kernels of the script, moved and with lines shifted.
+    -- A copy of the script with shifted lines finds its kernels in the cache.
     local moved = support.write(dir .. "/moved.lua", "\n\n\n"
       .. support.read(path))
     out, err, status = compile {"--arch=sm_80", "--arch=sm_90a", "--jobs=1",
@@ -95,7 +95,7 @@ describe("cutelua compile", function()
       CUTELUA_CACHE_IMAGE = into, CUTELUA_NVRTC = "/nowhere",
       LD_LIBRARY_PATH = fake.folder, XDG_CACHE_HOME = dir .. "/none"}})
     assert.same({"sum\t0.0\n", "", 0}, {out, err, status})
-    -- Without the cache of images, the launch must compile, and finds no NVRTC.
+    -- Without CUTELUA_CACHE_IMAGE, the launch must compile and finds no NVRTC.
     _, err, status = support.run({path}, {env = environment {
       CUTELUA_NVRTC = "/nowhere", LD_LIBRARY_PATH = fake.folder}})
     assert.equal(1, status)
@@ -276,9 +276,9 @@ describe("cutelua compile", function()
     assert.same({"", 0}, {err, status})
     assert.equal("13.9 sm_80, 13.9 sm_80, 13.9 sm_90a, 13.9 sm_90a", compiled())
     assert.equal(2, select(2, out:gsub("2 kernels in", "")))
-    -- The path that the operating system reports is that of a script if a
-    -- script's line #! started the program. The program then cannot find itself
-    -- without /proc.
+    -- If the #! line of a script started the program, the operating system
+    -- reports the path of the script, not of the program. The program then
+    -- cannot find itself without /proc.
     local itself = support.write(dir .. "/itself", "#!" .. support.program
       .. "\n" .. [[
       local sys = require "cute.sys"

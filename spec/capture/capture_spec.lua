@@ -267,8 +267,8 @@ describe("libcutecapture with pointers in memory", function()
     assert.equal("m0: as expected\nm1: as expected\nm2: as expected\n", out,
                  err)
     assert.matches("table_axpy: ok", (support.run {"check", to}))
-    -- Without the setting, the addresses in the table are recorded as plain
-    -- numbers.
+    -- Without CUTELUA_CAPTURE_POINTERS, the addresses in the table are recorded
+    -- as plain numbers.
     record("table", "table_axpy", {CUTELUA_CAPTURE = folder .. "/plain"})
     out, err = support.run {"run", folder .. "/plain"}
     assert.equal("", out)

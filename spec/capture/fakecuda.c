@@ -1,7 +1,7 @@
 // A CUDA driver for specs of libcutecapture: memory is the host's, and a module
 // accepts any image. Kernels whose names begin with axpy compute
-// y[i] = a * x[i] + y[i], and `table_axpy` does so with the addresses y and x in
-// words 0 and 2 of its first parameter. Other kernels do nothing.
+// y[i] = a * x[i] + y[i]. `table_axpy` computes the same. Its first parameter
+// points to a table, whose words 0 and 2 are y and x. Other kernels do nothing.
 //   FAKE_SAY        prints a line for each graph that the driver launches
 //   FAKE_SIZE       size of each parameter that cuFuncGetParamInfo returns
 #define _GNU_SOURCE

@@ -15,8 +15,8 @@
 //            second time with a cluster and a = 0.2
 //   host     the same with a host function
 //   stream   dlsym, a graph of two launches that a stream captures
-//   table    dlsym, y is a table: words 0 to 3 are the addresses of y, a number,
-//            that of x in another allocation, and that of the table
+//   table    dlsym, y is a table: words 0 to 3 are the address of y, a number,
+//            the address of x in another allocation, and the table's address
 // The program prints the sums y of the kernel axpy.
 #define _GNU_SOURCE
 #include <dlfcn.h>

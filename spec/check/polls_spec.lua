@@ -10,7 +10,7 @@ local arch = cute.arch
 -- Programs
 ---------------------------------------------------------------------------
 
--- Where a program's words are, and how its warps are grouped. "shared",
+-- The places of a program's words, and the blocks of its warps. "shared",
 -- "global": the words are in this memory space, and all warps are in one block.
 -- "blocks", "cluster": the words are in global memory, and the warps are in two
 -- blocks of a grid or of a cluster.
@@ -39,7 +39,7 @@ local ANY = names [[4 store 1 add 1 max 1 exch 1 load 1 cas 4 wait 1 take
 local LOOPS = {wait = true, take = true, lock = true, both = true, test = true,
                mwait = true}
 
--- Returns a random operation as the kth of warp w.
+-- Returns a random operation for position k of warp w's operations.
 local function operation(random, p, w, k)
   local name = ANY[random(#ANY)]
   if LOOPS[name] then

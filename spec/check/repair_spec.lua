@@ -173,8 +173,8 @@ describe("the repair search", function()
   end)
 end)
 
--- Uses three barriers in a loop. One of the first two and the last are
--- unnecessary.
+-- Uses three barriers in a loop, and one after it. One of the last two in the
+-- loop is unnecessary, and so is the one after the loop.
 local function three(x, y)
   local t = arch.thread_idx()
   local s = cute.make_smem_tensor(cute.f32, cute.make_layout(128))

@@ -270,7 +270,7 @@ describe("mma.sync with block scales", function()
         dtype = cute[ab], sf = cute[sf == "ue4m3" and "e4m3" or sf], vs = vs,
         warps = warps, tile = tile, whole = math.random(2) == 1}
       if math.random(2) == 1 then
-        -- Each warp has pairs of blocks of N that are adjacent.
+        -- Each warp has pairs of adjacent blocks of N.
         c.permutation = {tile[1], core.layout(("(8,%d,2):(1,16,8)"):format(
           tile[2] // 8)), depth}
         tile[2] = 2 * tile[2]

@@ -1,5 +1,5 @@
--- Tests files and numbers where readers, writers and libraries of other
--- projects differ from their formats or from each other. The differences were
+-- Tests files and numbers for which readers, writers and libraries of other
+-- projects deviate from the format or from each other. The differences were
 -- measured with safetensors 0.8.0, ml_dtypes 0.6.0, torch 2.15, JAX 0.12. GGUF
 -- has a spec of its own, gguf_spec; the exchange with Python is in
 -- spec/python/.

@@ -1,7 +1,7 @@
 -- Compares copies from shared to tensor memory (tcgen05.cp) with those of the
 -- Python DSL. Version 4.8.1 of the DSL (nvidia-cutlass-dsl) printed the texts
--- below on a host without a GPU. Only layouts are compared, because these
--- copies do not run yet.
+-- below on a host without a GPU. Only layouts are compared. The scripts of
+-- spec/faults/tensor-memory run such copies.
 local cute = require "cute"
 local core = require "cute.core"
 local arch, tcgen05 = cute.arch, cute.nvgpu.tcgen05

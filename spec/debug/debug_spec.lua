@@ -54,7 +54,7 @@ local function place(s) return {s.at.step, s.at.line, s.at.cta, s.at.warp} end
 
 describe("the debugger", function()
   it("steps back before the launch, which precedes no other launch", function()
-    -- It waits before it reads the preceding launch's results; `late` does not.
+    -- `k` waits before it reads the preceding launch's results, unlike `late`.
     local k = cute.kernel("dependent", function(x, y)
       local i = cute.arch.thread_idx()
       cute.arch.griddepcontrol_wait()

@@ -8,7 +8,7 @@ local CLUSTERS = {"2x1", "1x2", "2x2", "turns 2x1"}
 local COPY = "cute.copy(X.atom, from[i]"
 local WAIT, GEMM = "pipe:consumer_wait(read)", "cute.gemm(mma, acc"
 local ASK = "pipe:producer_acquire(write)"
--- Also matches calls with further arguments.
+-- ASKED also matches calls with further arguments.
 local ASKED = "pipe:producer_acquire(write"
 local PUT, STORE = "cute.copy(out.r2s", "cute.copy(atom, tma("
 local MEET = "barrier:arrive_and_wait()"

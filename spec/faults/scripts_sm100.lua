@@ -19,12 +19,12 @@ local FLIES, BARRIER, LEFT = "async-in-flight", "mbarrier", "exited-block"
 local LOADED = "used before the load from tensor memory in line %d+ has "
   .. "completed %[in%-flight%]"
 
--- Returns a fault: the text is removed.
+-- Returns a fault that removes the text.
 local function without(text, kind, nth)
   return {{text, NONE}, nth or 1, kind}
 end
 
--- Returns a fault: the text is replaced.
+-- Returns a fault that replaces the text.
 local function changed(text, to, kind, nth)
   return {{text, to}, nth or 1, kind}
 end

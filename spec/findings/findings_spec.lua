@@ -175,7 +175,7 @@ cute.testing.assert_close(y, want)]])
     end
   end)
 
-  -- The check of these faults of planted.lua takes little time.
+  -- Uses only faults of planted.lua whose check takes little time.
   for i, nth in ipairs {19, 21, 25, 17, 5, 13, 14, 16, 18, 24, 26, 27, 28} do
     local f = planted.list()[nth]
     it(("repair a planted fault: %s in %s%s"):format(f.kind, f.file,
@@ -379,8 +379,8 @@ describe("the error of a script", function()
 end)
 
 describe("likely edits", function()
-  -- Returns the set of texts that result from a text by the likely edits of a
-  -- line.
+  -- Applies each of the likely edits of a line to a text. Returns the set of
+  -- the resulting texts.
   local function outcomes(kind, text, line)
     source.add("@few", text)
     local set = {}
@@ -539,8 +539,8 @@ describe("the edits of a finding", function()
   end
 
   it("come last, and unchecked, if they cause a note #long", function()
-    -- The axes of the grid are exchanged. A predicate as in the advice removes
-    -- the fault, but then some columns are never stored.
+    -- The axes of the grid are exchanged. The predicate that the advice names
+    -- would remove the fault, but then some columns would never be stored.
     local list = edits_of(support.read
       "spec/faults/out-of-bounds/axes_of_grid.lua")
     assert.matches("^swap ", list[1].description)

@@ -1,9 +1,9 @@
 -- 90 faults that were drawn at random from the lines of scripts/ and kernels/.
--- The first 30 were drawn before cutelua could propose edits that repair a
--- fault, the other 60 before it tried edits. The authors did not look at the
--- last 30 during this work. `planted.lua [FIRST [LAST]]` checks the script of
--- each fault and applies the edits of its first finding: at most three, the
--- best first, each to the faulty text. It prints which faults are repaired.
+-- Faults 1 to 30 were drawn before cutelua proposed edits, and 31 to 90 before
+-- it checked its edits. The authors did not look at faults 61 to 90 during the
+-- work. `planted.lua [FIRST [LAST]]` checks the script of each fault, and tries
+-- the first three edits of the finding, each on the faulty text. The best edit
+-- comes first. The script prints which faults are repaired.
 package.path = "./?.lua;" .. package.path
 local changes = require "cutelua.findings.changes"
 local json = require "cutelua.text.json"
@@ -11,9 +11,9 @@ local support = require "spec.support"
 
 local planted = {}
 
--- The faults. A line `#` has the kind of a fault. A line `@` has the file, a
--- number n, and the script that runs the file. The fault is in the nth line
--- that begins with the text after `-`; the text after `+` replaces that text.
+-- The faults. `#` precedes the kind of a fault. `@` precedes the file, a number
+-- n, and the script that runs the file. The fault is in the nth line that
+-- begins with the text after `-`. The text after `+` (or nothing) replaces it.
 local FAULTS = [[
 # missing advance
 @ kernels/attention_sm90/consumer 1 attention_hopper
@@ -386,7 +386,7 @@ package.preload[%q] = assert(loadfile(%q))
 arg[0] = %q
 dofile(%q)
 ]]):format(f.file:gsub("/", "."), f.path, script, script)
-    -- Compiled code, which no edit can change.
+    -- Writes compiled code, because no edit can change it.
     support.write(path, string.dump(assert(load(run)), true))
   elseif f.by == "copy_tma" then
     support.write(folder .. "/copy_tile.lua",

@@ -1,8 +1,8 @@
 -- Runs the program with hostile command lines, files and environments
--- (spec/hostile.lua): those of one seed, then others until SECONDS have passed.
--- Usage: `commands.lua SECONDS [SEED]`. The script prints the runs with a wrong
--- outcome; then the exit code is 1. The environment variable CUTELUA names
--- another program to run, such as one with sanitizers.
+-- (spec/hostile.lua). Uses SEED (default 1), then the following seeds until
+-- SECONDS have passed. Usage: `commands.lua SECONDS [SEED]`. If a run has a
+-- wrong outcome, the script prints the run and exits with 1. The environment
+-- variable CUTELUA names another program to run, such as one with sanitizers.
 package.path = "./?.lua;" .. package.path
 local hostile = require "spec.hostile"
 local support = require "spec.support"

@@ -1,7 +1,7 @@
--- Runs Hopper kernels on the simulator; usage: `hopper.lua SECONDS [SEED]`. Two
--- tests alternate. The kernels of spec/ours.lua at 12 odd sizes, under random
--- schedules, must have no reports and right results. kernels/gemm_sm90 with a
--- planted fault (spec/planted.lua) must have a report.
+-- Runs two alternating tests of Hopper kernels on the simulator. Usage:
+-- `hopper.lua SECONDS [SEED]`. First, a kernel of spec/ours.lua runs at 12 odd
+-- sizes and must have right results without reports. Then kernels/gemm_sm90
+-- runs with a planted fault (spec/planted.lua) and must have a report.
 package.path = "./?.lua;" .. package.path
 local ours = require "spec.ours"
 local planted = require "spec.planted"

@@ -1,8 +1,8 @@
 -- Sends random and malformed requests to `cutelua lsp` and `cutelua mcp`.
 -- Checks that both still answer, that their memory does not grow, and that they
--- keep no descriptors open. Usage: `servers.lua SECONDS [FILE [REQUESTS]]`.
--- FILE keeps the number of the next batch, with which the next run continues,
--- until REQUESTS requests were sent (1,000,000). The environment variable
+-- keep no descriptors open. Usage: `servers.lua SECONDS [FILE [REQUESTS]]`. The
+-- next run continues at the batch whose number is in FILE. The runs stop after
+-- REQUESTS requests in all (default 1,000,000). The environment variable
 -- CUTELUA names another program to test, such as one with sanitizers.
 package.path = "./?.lua;" .. package.path
 local core = require "cute.core"
@@ -18,7 +18,7 @@ local file, total = arg[2], tonumber(arg[3]) or 1000000
 local BATCH, PATIENCE, GROWTH = 100, 60, 65536
 -- Number of batches before the first measurement of memory.
 local SETTLED = 20
--- One in RARE documents, or calls of tools, starts a worker, on average.
+-- On average, one document or tool call in RARE starts a worker.
 local RARE = 4000
 
 local random = math.random

@@ -222,7 +222,7 @@ for x in ("ABC"):gmatch "." do
   end
 end
 
--- ---- what CuTe refuses ----
+-- ---- calls that CuTe rejects ----
 
 -- Wraps a check of a call that CuTe rejects. The check passes if our call
 -- raises an error. A result passes only if CuTe rejects the call for lack of an

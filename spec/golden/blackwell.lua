@@ -109,8 +109,8 @@ golden.ops.umma_atoms = {
 
 -- ---- descriptors of shared memory ----
 
--- Returns a layout as CuTe prints it, with a swizzle that counts bytes. `bits`
--- is the width of an element.
+-- Returns a layout as CuTe prints it, with a swizzle of byte offsets instead of
+-- element offsets. `bits` is the width of an element.
 local function of_bytes(l, bits)
   local plain = tostring(core.get_nonswizzle_portion(l))
   local b, m, s = tostring(core.get_swizzle(l)):match "<(%d+),(%d+),(%d+)>"

@@ -110,8 +110,8 @@ local function with_shape(l, _, out)
   return true
 end
 
--- Reports whether a divide's result has each offset of l at least as often as l
--- has it.
+-- Reports whether a divide's result has each offset of l, and at least as many
+-- times as l.
 local function divide(l, _, out)
   local n = counts(values_of(out))
   for v, k in pairs(counts(values_of(l))) do

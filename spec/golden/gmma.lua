@@ -4,7 +4,7 @@ local cute = require "cute"
 local golden = require "spec.golden"
 local warpgroup = cute.nvgpu.warpgroup
 
--- Returns a layout whose swizzle counts bytes, as in the data.
+-- Returns a layout as text, with a swizzle of byte offsets, as in the data.
 local function of_bytes(l, bits)
   local plain = tostring(cute.get_nonswizzle_portion(l))
   local b, m, s = tostring(cute.get_swizzle(l)):match "<(%d+),(%d+),(%d+)>"

@@ -71,7 +71,7 @@ local function compare(case, got, offset)
   return true
 end
 
--- ---- calls that differ from the names and argument orders of the core ----
+-- ---- calls whose names or arguments differ from those of the core ----
 
 local calls = {}
 
@@ -146,7 +146,7 @@ for _, file in ipairs {"int_tuple", "layout", "swizzle"} do
   end})
 end
 
--- ---- what CuTe refuses ----
+-- ---- calls that CuTe rejects ----
 
 -- Families of ops that this module checks; modules such as atoms.lua check
 -- others.

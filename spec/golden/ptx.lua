@@ -1,5 +1,5 @@
---- Checks PTX instructions against golden data, the results of a GPU: files of
--- the folder golden-ptx next to CUTELUA_GOLDEN_DIR. The simulator runs the same
+--- Checks PTX instructions against golden data (results of a GPU) in the folder
+-- golden-ptx, which is next to CUTELUA_GOLDEN_DIR. The simulator runs the same
 -- PTX. A line has many cases of a variant of an instruction. Either all results
 -- must be equal, or the PTX reader must reject the PTX and name the
 -- instruction.
@@ -144,8 +144,8 @@ local function word(x)
   return n
 end
 
--- Returns word k of a list. If the word is a list of words, returns the lane's
--- one, or nil if the lane is missing.
+-- Returns word k of a list. If it is a list of words, returns the word of
+-- `lane`, or nil if there is none.
 local function pick(list, k, lane)
   local x = list[k]
   if type(x) ~= "table" then return x end

@@ -1,5 +1,5 @@
--- Tests which calls of cuBLAS and cublasLt products make. Fake libraries
--- (spec/gpu/fakeblas.c) print these calls and compute nothing.
+-- Tests the calls that matrix products make to cuBLAS and cublasLt. Fake
+-- libraries (spec/gpu/fakeblas.c) print these calls and compute nothing.
 local support = require "spec.support"
 
 local cc = os.getenv "CC" or "cc"
@@ -19,8 +19,8 @@ local function build()
   end
 end
 
--- Returns the calls that a product of (32,64) and (48,64) makes of the library,
--- as the fake libraries print them. `fields` are options of the product.
+-- Returns the library calls that a product of (32,64) and (48,64) makes, as the
+-- fake libraries print them. `fields` are options of the product.
 local function asked(how, types, fields, algos)
   local a, b, d = types:match "(%w+) (%w+) (%w+)"
   local out, err = support.run_lua({"-e", ([[

@@ -3,8 +3,8 @@ local support = require "spec.support"
 
 local source = 'extern "C" __global__ void k(int *p) { *p = 7; }\n'
 
--- Compiles `source` in its own process; prints the result and whether NVRTC was
--- opened.
+-- Compiles SOURCE in its own process. Prints the result, and whether the
+-- process opened NVRTC.
 local child = [[
 local jit = require "cute.jit"
 local out, message = jit.compile(SOURCE, {arch = "sm_80"})
@@ -238,13 +238,13 @@ describe("the compile cache", function()
       if name:find "^nvrtc%-" then memo = dir .. "/cutelua/" .. name end
     end
     local text = support.read(memo)
-    -- Changes the library's modification time in the memo of NVRTC's version,
-    -- so NVRTC is asked again.
+    -- The memo file caches NVRTC's version. If the library's modification time
+    -- differs from that in the memo, cutelua must ask NVRTC again.
     support.write(memo, (text:gsub("^(%S+ %S+ )%d+", "%11")))
     local cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})
     assert.equal(text, support.read(memo))
-    -- The memo names an older version than the installed one: compiles again.
+    -- If the memo has another version than NVRTC, cutelua must ask NVRTC again.
     support.write(memo, (text:gsub("^%S+", "9.9")))
     cached, nvrtc = words((run(dir)))
     assert.same({"true", "nvrtc"}, {cached, nvrtc})

@@ -1,6 +1,6 @@
 // Damages the file of a cache entry in random ways, and reads the entry after
 // each damage. The reader must reject all damaged entries, and accept the
-// intact one. cachefuzz SEED ROUNDS, with XDG_CACHE_HOME set
+// intact one. Usage: `cachefuzz SEED ROUNDS`, with XDG_CACHE_HOME set.
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <stdio.h>
@@ -79,7 +79,7 @@ static int attack(Cache *c, const CacheKey *key, const CacheEntry *e,
   for (long r = 0; r < rounds; r++) {
     size_t m = damage(bad, good, (size_t)n);
     bool changed = m != (size_t)n || memcmp(bad, good, m) != 0;
-    // Some file systems flush a file that was truncated to nothing.
+    // Avoids O_TRUNC, after which some file systems flush the file.
     fd = openat(c->fd, name, O_WRONLY);
     if (write(fd, bad, m) != (ssize_t)m || ftruncate(fd, (off_t)m) != 0)
       return wrong(r, "cannot write");

@@ -43,10 +43,10 @@ local CASES = {choose = choose, branch = branch, down = counting(3, -1),
                ["down by twos"] = counting(9, -2), up = counting(-12, 1),
                ["up by threes"] = counting(-12, 3)}
 
--- Makes products of f64 by every atom that supports them. A warp computes one
--- tile of accumulators, or several tiles and stores all of them or one. Calls
--- f(words, kernel, m, n) for each product with 2, 3 and 4 stages. If `turns` is
--- true, each product has only one of these numbers, in turn.
+-- Calls f(words, kernel, m, n) for f64 kernels with every atom that supports
+-- f64. A warp computes 1, 2 or 4 tiles. If it has several, f is also called for
+-- a D that is smaller than one tile. Kernels have 2, 3 and 4 stages or, if
+-- `turns` is true, one of these numbers, in rotation.
 local function each_f64(f, turns)
   local turn = 0
   for _, shape in ipairs {"8x8x4", "16x8x4", "16x8x8", "16x8x16"} do
@@ -180,8 +180,8 @@ end)
 -- Kernels that users write in CUDA C
 ---------------------------------------------------------------------------
 
--- CUDA C with a fault of NVRTC 13, by name, and words of the expected warning.
--- For CUDA C without such a fault, the words are "".
+-- CUDA C that NVRTC 13 compiles wrongly: {words of the expected warning, text},
+-- by name. If NVRTC 13 compiles the text correctly, the words are "".
 local RAW = {
   select = {"parameter 2, which it writes", [[
 extern "C" __global__ void k(const float *__restrict__ x,

@@ -48,7 +48,7 @@ describe("the driver interface", function()
                  LUA_CPATH = absolute(package.cpath), [name] = home}})
         assert.equal("", err)
         if i == 1 then assert.equal("true\n", out) end
-        -- With a real driver on this machine, Lua finds that driver instead.
+        -- On a machine with a real driver, gpu_open finds that driver instead.
         local _, own = pcall(require "cute.core".gpu_open)
         if i > 1 and not own then assert.equal("false\n", out) end
       end

@@ -1,5 +1,5 @@
-// A CUDA driver without a GPU: memory is the host's, and it knows three kernels
-// by name. Specs build it as libcuda.so.1. Without a GPU, it shows that every
+// A fake CUDA driver, which uses host memory and knows three kernels by name.
+// Specs build it as libcuda.so.1. Without a GPU, they use it to show that every
 // handle is returned exactly once, that a dead context is replaced, and how
 // failing calls are reported.
 //   axpy(float *y, const float *x, float a, int n, long long shift)
@@ -7,22 +7,22 @@
 //   refused() cannot be launched
 // Any other kernel does nothing. Two events are 2 ms apart, plus 1 ms for each
 // element of an axpy between them.
-//   FAKE_LOST  no other context after a fault
+//   FAKE_LOST  after a fault, no new context can be created
 //   FAKE_FAIL  "cuMemcpyHtoD_v2 2": the second call of that function fails
 //   FAKE_SAY   prints buffers, copies and waits on standard error
 //   FAKE_PTX   prints PTX that is loaded; PTX with the word newest is rejected
 //   FAKE_PARAMS  prints the first words of the parameters of launches
 //   FAKE_GPUS  number of GPUs
-//   FAKE_CUDA  version of CUDA that the driver is for (13000 if absent)
-//   FAKE_MEMORY  bytes of memory that the GPU has (1 MiB if absent). Then no
-//              work changes the memory, so that the host need not have as much.
+//   FAKE_CUDA  the driver's version of CUDA (13000 if absent)
+//   FAKE_MEMORY  bytes of memory of the GPU (1 MiB if absent). If it is set, no
+//              operation writes memory, so the host needs less memory.
 //   FAKE_CONTEXT  milliseconds that it takes to create a context, after which
 //              "context" is printed on standard error
 //   FAKE_STOP  the process ends at the first launch
 //   FAKE_LATE  work runs only when something waits for it. Of the work that
 //              may run, the latest runs first, which reveals missing order.
-// Built with FAKE_CLUSTERS it is an sm_90. At the end of the process it prints
-// the handles that were not released.
+// If FAKE_CLUSTERS is defined, the GPU is an sm_90. At the end of the process,
+// the driver prints the handles that were not released.
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
 #endif
@@ -48,7 +48,7 @@ static long work;
 static int lost;  // with FAKE_LOST set: the error of all further calls
 static int capturing;  // number of streams that are being captured
 
-// Returns from a driver function that must fail now, with its error.
+// Makes driver function f return an error if f must fail now.
 #define CALLED(f) if (sticky || fails(#f)) return sticky ? sticky : 999
 
 static int fails(const char *name) {

@@ -83,10 +83,10 @@ for _, form in ipairs {{"static layouts"}, {"dynamic layouts", dynamic = true},
   end)
 end
 
--- The smallest f32, 2^-149, as the sum of two products: 2^(-149 - j), and the
--- same times 2^j - 1, whose factors are listed at index j. A B200 and an H200
--- truncate products of bf16 and tf32 to multiples of 2^-158. If j > 9, both
--- products then add up to less than 2^-149.
+-- Two products add up to the smallest f32, 2^-149. One is 2^(-149 - j). The
+-- other is 2^j - 1 times as large; element j has the factors of 2^j - 1. A B200
+-- and an H200 truncate products of bf16 and tf32 to multiples of 2^-158. If j >
+-- 9, both truncated products together are less than 2^-149.
 local FACTORS = {{1, 1}, {1, 3}, {1, 7}, {3, 5}, {1, 31}, {7, 9}, {1, 127},
   {15, 17}, {7, 73}, {11, 93}, {23, 89}, {63, 65}}
 local FINEST = -158

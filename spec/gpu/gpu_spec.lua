@@ -406,7 +406,7 @@ describe("a GPU #gpu", function()
       end
     end
     assert.equal("quick", r[1].name)
-    -- The contestant has 1e6 operations and takes `median` milliseconds.
+    -- The launch "quick" has 1e6 operations and takes `median` milliseconds.
     assert.near(1e6 / (r.quick.hot.median * 1e-3) / 1e12,
                 r.quick.hot.tflops, r.quick.hot.tflops * 1e-9)
     local list = {slow, spin(1000), slow}

@@ -1,5 +1,5 @@
--- Tests the read-only cache of a container image. Also tests it and the user's
--- cache with processes that run at once, are killed, or find a full disk.
+-- Tests the read-only cache of a container image. Also tests this cache and the
+-- user's cache with concurrent and with killed processes, and with a full disk.
 local nvrtcs = require "spec.gpu.nvrtcs"
 local ops = require "spec.ops"
 local support = require "spec.support"
@@ -11,8 +11,8 @@ end
 
 local dir, library
 
--- Compiles SOURCE in its own process. Prints the fake compiler's words, the
--- source of the result ("image", "cache", ...), and the notes.
+-- Compiles SOURCES in its own process. For each, prints the fake compiler's
+-- words, the place of the result ("image", "own", "compiled"), and the notes.
 local CODE = [[
 local core = require "cute.core"
 for _, source in ipairs(SOURCES) do
@@ -316,7 +316,7 @@ describe("the caches", function()
     assert.equal(72, select(2, out:gsub("13%.9 sm_90a %x+\t%l+\n", "")))
     local total = sh("cat " .. dir .. "/own/cutelua/*.jit | wc -c")
     assert.is_true(tonumber(total) <= 5 << 20, total)
-    -- Processes that evict entries at once leave as much as one process would.
+    -- Processes that evict entries concurrently leave as much as one process.
     assert.is_true(tonumber(total) >= 2 << 20, total)
     local checked = support.run({"cache", "verify"}, {env = environment()})
     assert.truthy(checked:find " 0 not\n$", checked)

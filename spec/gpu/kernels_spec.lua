@@ -13,7 +13,7 @@ local arch = cute.arch
 
 local seed = 0
 
--- Returns a tensor over a buffer, after fill(buffer) wrote the buffer.
+-- Returns a tensor over a new buffer, whose elements fill(buffer) writes.
 local function tensor(dtype, layout, fill)
   seed = seed + 1
   local l = cute.make_layout(table.unpack(layout))

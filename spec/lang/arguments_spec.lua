@@ -4,9 +4,9 @@ local cute = require "cute"
 local support = require "spec.support"
 local message = support.message
 
--- Returns a function that adds the numbers for which its n arguments stand. The
--- first 180 parameters have names, a1 to a180, and the others are "..."; with
--- `dots`, all are "...".
+-- Returns the chunk of a kernel that adds what its n arguments represent (see
+-- KINDS). The first 180 parameters have names, a1 to a180, and the others are
+-- "..."; with `dots`, all are "...".
 local function adder(n, dots)
   local names, all = {}, {}
   for i = 1, dots and 0 or math.min(n, 180) do names[i] = "a" .. i end
@@ -48,8 +48,8 @@ local KINDS = {
    see = function(a) return a.bits end},
 }
 
--- Launches a kernel with n arguments, of kind number `from`. With `mixed`, each
--- argument is of another kind.
+-- Launches a kernel with n arguments of kind number `from`. With `mixed`, the
+-- arguments have the kinds after `from`, in rotation.
 local function check(n, from, mixed, dots)
   local function kind(i) return KINDS[(from + (mixed and i or 0)) % #KINDS + 1]
   end

@@ -1,6 +1,6 @@
 -- luacheck: ignore 113 111 112 21. 231 311 (functions to read, not to run)
--- Tests what cutelua reads from the bytecode that string.dump returns for a
--- function. Also tests that it detects whether it knows this Lua's bytecode.
+-- Tests what cutelua reads from the bytecode of a function (string.dump), and
+-- that it can tell whether it understands the bytecode of this version of Lua.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 

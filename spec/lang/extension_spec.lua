@@ -1,6 +1,6 @@
--- Tests the names that cutelua, the tools around the language, adds to the
--- language. They must be loaded on first use. Without cutelua's modules, their
--- use must raise an error that says that these are absent.
+-- Tests the names that cutelua (the tools) adds to cute (the language). They
+-- must be loaded on first use. If cutelua's modules are absent, the use of such
+-- a name must raise an error that says so.
 local support = require "spec.support"
 
 local START = [[

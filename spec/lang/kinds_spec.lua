@@ -1,5 +1,5 @@
--- Tests the table of kinds. Every sentence of the table must be complete if a
--- report has all facts of its kind. The codes of notes must not depend on
+-- Tests the table of error kinds. Every sentence of the table must be complete
+-- if a report has all facts of its kind. The codes of notes must not depend on
 -- names. `make rules` compares the table with the C headers and docs/errors.md.
 local faults = require "cutelua.text.faults"
 local kinds = require "cute.lang.kinds"
@@ -34,8 +34,8 @@ local function facts_of_kinds()
 end
 
 local MEMORY = {space = "shared", name = "s", ptx = false, raw = false}
--- Values of a report's fields, by kind of fault: those that do not come from
--- the simulator's report, and those that are no numbers.
+-- Values of facts, by kind of fault: of those that the table in
+-- core/faults/facts.c does not list, and of those that are no numbers.
 local OTHERS = {["out-of-bounds"] = {count = 32, extent = {8, -1}},
   ["async-in-flight"] = {late = MEMORY, agent = "bulk copy"},
   ["uninitialised"] = {late = MEMORY}, ["barrier-mismatch"] = {threads = 64},

@@ -55,8 +55,8 @@ local LEAVES = {
 local KEYS = {"a", "b_2", "with blank", "end", "", "é", true, false, -3, 0, 9}
 
 -- Returns a random table of tables and leaves. rows[table][key] describes each
--- leaf and subtable. The table may contain tables of the list `done` several
--- times; `done` has the complete tables.
+-- leaf, and is nil for a subtable. `done` lists the complete tables, which may
+-- occur again as subtables.
 local function structure(g, depth, done, rows)
   local t = {}
   rows[t] = {}
@@ -133,7 +133,7 @@ local function check_same(given, got, rows, twin)
   end
 end
 
--- The order of types of keys in messages, which is the same in every
+-- Messages order keys by type first, so that the order is the same in every
 -- process.
 local RANK = {number = 1, string = 2, boolean = 3}
 local function before(a, b)

@@ -44,9 +44,9 @@ local function coords(s)
   return list
 end
 
--- Returns the index in shape s that coordinate c of the broadcast shape `all`
--- has. In s, modes may be missing or 1, and one number may stand for several
--- modes.
+-- Returns the index in shape s that corresponds to coordinate c of the
+-- broadcast shape `all`. In s, modes may be missing or 1, and one number may
+-- stand for several modes.
 local function index_of(s, c, all)
   if s == 1 then return 0 end
   if type(all) == "number" then return c end

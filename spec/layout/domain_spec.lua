@@ -47,7 +47,7 @@ local function add(a, b)
   return t
 end
 
--- Returns a coordinate as a text, with 0 for missing ones of its `axes` modes.
+-- Returns a coordinate of `axes` modes as text. Missing modes count as 0.
 local function key(c, axes)
   if type(c) ~= "table" then c = {c} end
   local t = {}

@@ -358,7 +358,7 @@ describe("laws of traced layouts:", function()
   for name, f in pairs {
     values = function(l) return l end,
     flatten = function(l) return cute.flatten(l) end,
-    -- Coalescing keeps the values inside the domain; others may change.
+    -- Coalescing may change the values outside the domain, but not inside it.
     coalesce = function(l, n)
       local list, c = {cute.size(l)}, cute.coalesce(l)
       for i = 0, n - 1, math.max(n // 8, 1) do list[#list + 1] = c(i) end

@@ -32,9 +32,9 @@ local function fail(fmt, ...)
   error(fmt:format(table.unpack(t)), 2)
 end
 
--- Reports whether l is regular: sorted by stride, each mode's stride is a
--- multiple of the end of the mode before it. Only then does CuTe's complement
--- fill all gaps.
+-- Reports whether l is regular: if its modes are sorted by stride, each stride
+-- is a multiple of the previous mode's extent times its stride. Only then does
+-- CuTe's complement fill all gaps.
 local function regular(l)
   local f = cute.coalesce(cute.filter(l))
   local s, d = cute.wrap(f.shape), cute.wrap(f.stride)

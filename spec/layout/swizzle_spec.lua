@@ -7,7 +7,7 @@ local support = require "spec.support"
 local ANY = cute._
 local raises = support.raises
 
--- Returns any swizzle of up to 3 bits whose bits are below 2^12.
+-- Returns a random swizzle of up to 3 bits, all of which are below bit 13.
 local function random_swizzle(r)
   local b, m = r:below(4), r:below(5)
   local s = math.max(b, 1) + r:below(4)

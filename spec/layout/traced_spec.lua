@@ -108,8 +108,8 @@ local function random_pairs(name, cases, at_least)
                                                              #numbers)
     if got then
       assert.is_true(not l or same(got, l, n), where)
-      -- Only for a tile of one element may the static layout be rejected and
-      -- the traced one accepted.
+      -- If the static layout is rejected, the traced one may be accepted only
+      -- for a tile of one element.
       assert.is_true(l ~= nil or cute.size(t) == 1, where .. ": accepted")
       equal = equal + 1
     elseif why:find("[wrong-layout]", 1, true) then

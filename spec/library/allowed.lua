@@ -46,7 +46,7 @@ local x = cute.ones({8}, cute.f32)
 k(x):launch {grid = 1, block = 1}
 assert(x(4) == 11 and x(5) == 5 and x(7) == 7, x(4))
 
--- Lua's libraries.
+-- Uses Lua's libraries.
 assert(("key = 12"):match "^(%w+)%s*=%s*(%d+)$" == "key")
 assert(("a,b,,c"):gsub(",", {[","] = ";"}) == "a;b;;c")
 assert(("x1y22"):gsub("%d+", function(s) return "<" .. s .. ">" end)

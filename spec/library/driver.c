@@ -195,8 +195,8 @@ static void cycle(int k) {
   cutelua_close(s);
 }
 
-// Opens and closes n states. Prints by how many KiB the second half of them
-// made the process grow.
+// Opens and closes n states. Prints the KiB by which the process grew during
+// the second half of them.
 static int run_cycles(int n) {
   for (int k = 0; k < n / 2; k++) cycle(k);
   long before = resident();

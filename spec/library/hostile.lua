@@ -102,7 +102,7 @@ return {
       end
     end]]},
 
-  -- ---- what no hook can stop ----
+  -- ---- code that no hook can stop ----
   {"a finalizer", "lua", [[
     setmetatable({}, {__gc = function() while true do end end})]]},
   {"a finalizer that is added later", "ok", [[

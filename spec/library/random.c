@@ -1,5 +1,5 @@
 // Calls functions of libcutelua with random arguments: `random SEED COUNT`. The
-// program must neither crash nor leak; sanitizers see what goes wrong. At times
+// program must neither crash nor leak; the sanitizers report both. Some
 // allocations fail.
 #define _GNU_SOURCE
 #include <stdio.h>

@@ -14,7 +14,7 @@ local function run(f, ...)
     support.report(k(...):launch(launch))
     return r
   end, ...)
-  -- The second launch adds to the first's results on purpose: no note on that.
+  -- Ignores the note that the second launch adds to the results of the first.
   for n = #said, 1, -1 do
     if said[n]:find "this launch adds" then table.remove(said, n) end
   end
@@ -1159,9 +1159,9 @@ describe("a note tells of a tile in shared memory that", function()
 end)
 
 it("a note tells of tiles that are copied last and never read", function()
-  -- Returns the notes of a kernel that sums the tiles of x. Each iteration
-  -- copies a later tile, first number `first`, to one of two stages. There are
-  -- `count` iterations.
+  -- Returns the notes of a kernel that sums the tiles of x in `count`
+  -- iterations. Each iteration copies the next tile to one of two stages. The
+  -- first iteration copies tile `first`.
   local function said(first, count, scale)
     local atom = cute.make_copy_atom(cpasync.CopyG2SOp(), cute.f32)
     local x, y = cute.full({8, 128}, scale or 1, "f32"), cute.zeros({32}, "f32")

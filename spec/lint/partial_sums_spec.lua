@@ -40,10 +40,10 @@ local function through_shared(sum, t)
   return parts[0] + parts[1]
 end
 
--- A kernel that computes the softmax of rows of 256 elements. A warp has a row,
--- and a lane 8 of its elements in registers: two vectors of 4. `max` and `sum`
--- reduce over the lanes. `load` returns the lane's elements, `shift` subtracts
--- the maximum, `add` sums up, and `scale` multiplies by a number.
+-- A kernel that computes the softmax of rows of 256 elements. A warp has one
+-- row, and each lane keeps 8 elements in registers as two vectors of 4. `max`
+-- and `sum` reduce over the lanes. `shift` subtracts the maximum, `add` sums
+-- the lane's elements, and `scale` multiplies them by a number.
 local function softmax(o)
   local function reduced(name)
     return o[name] or arch["warp_reduction_" .. name]
@@ -280,8 +280,8 @@ describe("no note tells of", function()
 end)
 
 describe("no note tells of a scan", function()
-  -- A maximum of a value and itself is the value, so only the last step has to
-  -- omit the lanes without a source lane.
+  -- A lane without a source lane gets its own value, which does not change its
+  -- maximum. So these lanes may be omitted in any steps, here in the last one.
   it("by maxima", function()
     quiet(function(x, y)
       local lane = arch.thread_idx()

@@ -1,7 +1,7 @@
-// vscode.js PROGRAM SCRIPT: runs the extension of editors/vscode on a stub of
-// the module `vscode`, which rejects values that VS Code would reject, with the
-// program as its server. SCRIPT is that of vscode_spec.lua. Prints "passed" at
-// the end.
+// vscode.js PROGRAM SCRIPT: runs the extension of editors/vscode with PROGRAM
+// as its server. The module `vscode` is a stub, which rejects values that VS
+// Code would reject. vscode_spec.lua passes SCRIPT. Prints "passed" at the
+// end.
 "use strict";
 
 const assert = require("node:assert");
@@ -243,7 +243,7 @@ const plain = new Document("file:///tmp/plain.lua", "local x = = 2\n", "lua");
 const other = new Document("file:///tmp/x.json", "require 'cute'", "json");
 const key = doc.uri.toString();
 
-// Returns the position of the first occurrence of a word, or behind it.
+// Returns the position of the first occurrence of a word, or of its end.
 function place(word, behind) {
   const before = doc.text.slice(0, doc.text.indexOf(word)
                                 + (behind ? word.length : 0)).split("\n");
@@ -321,7 +321,7 @@ async function repair(found) {
   await until(() => collection.get(key).length === 1, "race");
 }
 
-// Kills the server until the extension gives up.
+// Kills the server repeatedly until the extension stops restarting it.
 async function ends(client) {
   for (let i = 0; i < 3; i++) {
     const before = client();
@@ -346,7 +346,7 @@ async function ends(client) {
   await until(() => collection.get(key), "diagnostics after a setting");
 }
 
-// A server that does not keep to the protocol.
+// Tests servers whose output violates the protocol.
 async function garbage({Client}) {
   for (const bytes of ["Content-Length: x\\r\\n\\r\\n",
                        "Content-Length: 99999999999\\r\\n\\r\\n", "\\r\\n\\r\\n"]) {

@@ -55,7 +55,7 @@ local function view_of(t, at)
   return view
 end
 
--- Returns where the rows, and the keys, of each sequence {rows, keys} begin.
+-- Returns the first row and the first key of each sequence {rows, keys}.
 local function positions(lengths)
   local cu_q, cu_k = {0}, {0}
   for i, n in ipairs(lengths) do

@@ -168,8 +168,8 @@ local function halves(t)
   return cute.make_tensor(t.iterator, cute.make_layout(shape, stride))
 end
 
--- Places for some rows of a product, which a separate call computes: {index of
--- the first row, number of rows, function that copies A to another layout,
+-- Parts of a product, each of which a separate call computes: {index of the
+-- first row, number of rows, function that copies A to another layout,
 -- function that makes D in another layout}.
 local function odd(t) return copied(t, 1, 1) end
 local PLACES = {
@@ -184,9 +184,9 @@ local PLACES = {
 }
 
 -- Cases: {name, types of A and B, N, K, f(part, all)}. f returns the options of
--- a call, including C; part(t) returns the call's rows of a tensor t, all(t)
--- all rows of it. turned: the error message for transposed rows, if their bits
--- would differ.
+-- a call, including C. part(t) returns the rows of tensor t that the call uses,
+-- and all(t) returns all rows. turned: the error message for transposed rows,
+-- if their bits would differ.
 local bias = normal({160}, cute.f32, 7)
 local residual, factors = normal({M, 160}, cute.bf16, 8),
   normal({M}, cute.f32, 9)

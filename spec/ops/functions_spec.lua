@@ -53,8 +53,8 @@ local EXACT = {
   end,
 }
 
--- The function's value at minus infinity, and its factor for large arguments;
--- absent: 0 and 1. expm1 has no factor.
+-- {value at minus infinity, slope for large arguments} of functions. A function
+-- without an entry has 0 and 1. sigmoid and expm1 have no slope.
 local LIMITS = {sigmoid = {0}, expm1 = {-1}, elu = {-1, 1},
                 selu = {-1.0507009873554805 * 1.6732632423543772,
                         1.0507009873554805}}

@@ -282,7 +282,7 @@ describe("ops.gemm", function()
       return acc + at:col(bias) - at:tile(R), acc:to(cute.f16)
     end}, function(l, i, j, sum) return sum + bias(j) - ops.at(R, l, i, j) end)
     -- The next calls must not merge batches into rows: the results depend on a
-    -- row's batch, or rows of different batches are not at one distance.
+    -- row's batch, or the distances between rows of different batches vary.
     check_rows(5, A, matrix({2, 1, 24, 64}, nil, 2), nil, {})
     check_rows(5, A, B, nil, {epilogue = function(acc, at)
       return acc, at:row_reduce("sum", acc)

@@ -1,7 +1,7 @@
 -- Tests the operations of cute.ops on rows against ops.reference and plain Lua
--- in f64: norms,
--- softmax, cross entropy and their gradients, the k largest elements, sampling,
--- embeddings and rotations. They run with many strides, types and outputs.
+-- in f64. The operations are norms, softmax, cross entropy and their
+-- gradients, the k largest elements, sampling, embeddings and rotations.
+-- They run with many strides, types and outputs.
 -- Invalid calls must raise errors.
 local cute = require "cute"
 local helpers = require "spec.ops"

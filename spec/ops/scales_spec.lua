@@ -552,10 +552,10 @@ describe("int4 weights", function()
   end)
 end)
 
--- {M, N, K, columns that share a factor, options of gemm_sm90}. The tiles along
--- K are more and fewer than the stages, and their number is no multiple of the
--- stages that multiply_overlapped (kernels/gemm_sm90/mainloop.lua) takes at
--- once.
+-- {M, N, K, columns that share a factor, options of gemm_sm90}. Some products
+-- have more tiles along K than stages, others fewer. The number of tiles is no
+-- multiple of the number of stages that multiply_overlapped
+-- (kernels/gemm_sm90/mainloop.lua) processes at once.
 local TILED = {
   {130, 152, 384, 1, {tile = {128, 128, 128}, stages = 3}},
   {130, 300, 384, 128, {tile = {128, 192, 128}, stages = 3}},

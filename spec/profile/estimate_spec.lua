@@ -78,7 +78,7 @@ describe("an estimate", function()
       return e.bytes.l2 - 64 * 4
     end
     -- In the first kernel, both warps read the same 128 bytes eight times. In
-    -- the second one, every read of a warp has other bytes.
+    -- the second one, each read of a warp reads other bytes.
     assert.equal(128, reads(function(t) return t % 32 end))
     assert.equal(8 * 256, reads(function(t, i) return t + 64 * i end))
   end)
@@ -350,8 +350,8 @@ describe("an estimate for Blackwell", function()
 
   it("waits at commits until the MMAs before them have ended", function()
     local one, four = product("bf16", 128), product("bf16", 512)
-    -- K has 2 or 8 steps. Each of the 6 additional steps of a tile takes a
-    -- block 256 cycles.
+    -- K has 2 or 8 steps. A block needs 256 cycles for each of the 6
+    -- additional steps of a tile.
     local least = 6 * 128 * 128 * 64 / 4096
     assert.is_true(four.cycles - one.cycles > least)
     assert.is_true(four.cycles - one.cycles < 8 * least)

@@ -1,6 +1,6 @@
--- Tests preflight. The missing features that it lists for a target must be
--- those for which the target rejects the kernel. Its table must have all
--- targets. Its limits are those of blocks, threads and memory.
+-- Tests preflight, which lists the features that a kernel needs and a target
+-- lacks. A target must reject the kernel if, and only if, a feature is missing
+-- or a limit of blocks, threads or memory is exceeded. Covers all targets.
 local core = require "cute.core"
 local cute = require "cute"
 local devices = require "cute.lang.devices"

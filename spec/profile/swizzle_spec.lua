@@ -1,7 +1,7 @@
 -- Tests find_swizzle. For the scripts' kernels without their swizzles, it must
--- find layouts that are as good as the original ones, and count as the
--- simulator does. It is also compared with brute force. Also tests the
--- constraints of vectors, memory, TMA and wgmma.
+-- find layouts that are as good as the original ones. It must predict the
+-- passes that the simulator counts. It is also compared with brute force. Also
+-- tests the constraints of vectors, memory, TMA and wgmma.
 local core = require "cute.core"
 local cute = require "cute"
 local harness = require "cutelua.bench.harness"

@@ -31,8 +31,8 @@ describe("the man page", function()
   end)
 end)
 
--- The completion is for bash; sh is dash on this machine, which has no
--- completion.
+-- The completion is for bash, so these tests call bash. (On some systems sh is
+-- dash, which has no completion.)
 describe("completion", function()
   local dir
   setup(function()

@@ -10,8 +10,8 @@ local function text(name) return support.read("spec/ptx/dsl/" .. name) end
 -- The kernel computes out = x * factor; its tensors have two modes, and any row
 -- stride.
 local IR, PTX = text "cute_dsl_scale_clean.mlir", text "scale.sm_90a.ptx"
--- A kernel that copies the box of 4 x 8 elements at column 4 by a tensor map,
--- and stores the extents of the tensor behind the box.
+-- A kernel that copies the box of 4 x 8 elements at column 4 by a tensor map.
+-- After the box, it stores the extents of the tensor.
 local MAP_IR, MAP = text "cute_dsl_copy_clean.mlir", text "copy.sm_90a.ptx"
 local MAP_SM100 = (MAP:gsub("sm_90a", "sm_100a"))
 

@@ -75,7 +75,7 @@ describe("a form of an instruction", function()
     assert.equal(9, x[0])
   end)
 
-  -- Triton gives loads such a priority, and NVRTC keeps the policy in PTX.
+  -- Triton's loads have eviction priorities; NVRTC keeps cache policies in PTX.
   it("ignores cache policies and priorities", function()
     local x, y = cute.zeros({256}, cute.f32), cute.zeros({256}, cute.f32)
     for i = 0, 255 do x[i] = i end

@@ -251,8 +251,8 @@ describe("a copy of PTX through a tensor map", function()
       local out = other(x, images, unfolds, "{0, %%r0, %%r1, 0}",
                         (", {%d, %d}"):format(right, down))(w, h)
       for q = 0, 3 do
-        -- the number, in the image, of the pixel that pixel q of the box is
-        -- before the offsets are added
+        -- the index in the image of pixel q of the box, before the offsets are
+        -- added
         local at = h * 5 + w + q
         local a, b = at % 5 + right, at // 5 + down
         for i = 0, 7 do

@@ -45,10 +45,10 @@ local OTHER = {
     "the copy's thread runs before the other warps write"},
 }
 
--- Scripts whose fault does not exist in their PTX, with a proof for each.
--- Fields of a proof: has, a pattern that the PTX contains; lacks, a pattern
--- that it does not contain; same, true if it equals the PTX of the repaired
--- script.
+-- Scripts whose fault does not exist in their PTX, with a proof for each. A
+-- proof has some of these fields: `has`, a pattern that the PTX contains;
+-- `lacks`, a pattern that it does not contain; `same`, true if it equals the
+-- PTX of the repaired script.
 local ABSENT = {
   -- Overflow of an i32 is undefined in C++, and a fault in cutelua. In PTX it
   -- wraps: the same instruction adds i32 and u32. A test below checks that both

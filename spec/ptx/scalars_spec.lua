@@ -278,7 +278,7 @@ describe("min and max of three f32", function()
   end)
 end)
 
--- ---- what is not modelled ----
+-- ---- forms that are not modelled ----
 
 describe("a form that is not modelled", function()
   local function message(text, types)

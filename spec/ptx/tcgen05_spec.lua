@@ -222,7 +222,7 @@ describe("scale factors of mma.sync", function()
   end
 end)
 
--- ---- what NVRTC does not write ----
+-- ---- PTX that NVRTC does not write ----
 
 local HEAD = [[
 .version 8.8

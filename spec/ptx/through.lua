@@ -126,8 +126,8 @@ function through.kernel(ptx, smem, opts)
   return module:kernel(module:entries()[1], all)
 end
 
---- Returns a program and a launch, in the form that core.sim_run takes, that
--- run a program's launch through PTX.
+--- Returns the program and the launch, in the form of core.sim_run, that run a
+-- given launch of a program through PTX.
 ---@param program table
 ---@param launch table in the form of core.sim_run
 ---@param ptx string

@@ -220,7 +220,7 @@ class Gpu(unittest.TestCase):
         after = m.used()
         self.assertEqual((after["used"], after["misses"]),
                          (before["used"], before["misses"]))
-        # All but the result's memory is back.
+        # All memory except the result's has been returned.
         self.assertEqual(len(open_ones), 0)
         Tensor.room = 16
         held = Memory.held
@@ -353,7 +353,7 @@ function fails(x) error("no good") end""")
             with Raises(cutelua.LuaError, "no good"):
                 n.fails(a)
         self.assertEqual(len(open_ones), 0)
-        # More kinds of tensors than are kept.
+        # Uses more kinds of tensors than Lua keeps for later calls.
         for k in list(range(1, 100)) * 2:
             x = Tensor(k)
             fill(x, k, None)

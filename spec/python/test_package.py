@@ -191,7 +191,7 @@ class Buffers(unittest.TestCase):
         self.assertEqual(m.shape(grid), ("(4,6):(6,1)", "host"))
         y = m.square(grid)
         self.assertEqual((y.shape, y.tolist()[3][5]), ((4, 6), 23.0 ** 2))
-        # A kernel needs strides of 0 or more: a named error, nothing lost.
+        # A negative stride must raise a named error and change no data.
         with Raises(cutelua.BadArgument, "negative strides"):
             m.add(v[::-1], v, v, grid=1, block=8)
         self.assertEqual(x[23], 23)

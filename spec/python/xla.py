@@ -55,7 +55,7 @@ def _pointers(list_of):
     return (P * (len(list_of) + 1))(*(ctypes.addressof(x) for x in list_of))
 
 
-# Head, version, internal functions, and 18 functions.
+# The API table: its head, the version, internal functions, 18 functions.
 _api = (P * 24)()
 _api[0], _api[2], _api[4] = 24 * 8, 24, 3 << 32
 for _at, _f in ((6, new_error), (10, stream_of), (23, device_of)):

@@ -208,9 +208,9 @@ local FAULTS = {
   {PART, "meet()", 1}, {PART, "meet()", 4},
 }
 
--- Runs attention of latent heads with the keys in two parts. One block computes
--- both parts; returns the report. With `verdict`, two blocks compute them in
--- all schedules; returns the verdict.
+-- Runs attention of latent heads with the keys in two parts. By default, one
+-- block computes both parts. Returns its report. With `verdict`, two blocks
+-- compute them in all schedules. Then returns the verdict.
 local function run_latent(make, opt, verdict)
   local p = oracle.problem {s = 1, t = opt.t, h = 4, g = 1, d = 576}
   local k = make {head = 576, group = 4, rows = 1, least = 1,

@@ -17,7 +17,7 @@ local function clean(f, opts, ...)
 end
 
 ---------------------------------------------------------------------------
--- Rings whose barriers expect other counts than the threads that arrive
+-- Rings whose mbarriers expect more or fewer arrivals than there are
 ---------------------------------------------------------------------------
 
 -- Returns a kernel in which four warps read data that a fifth warp writes to

@@ -10,7 +10,7 @@ local arch, tcgen05, _ = cute.arch, cute.nvgpu.tcgen05, cute._
 local helpers = cute.utils.blackwell_helpers
 
 local PAIR, BOTH, M, ROWS = tcgen05.CtaGroup.TWO, 3, 256, 128
--- first columns of the metadata and of the factors of A and B; all columns
+-- first columns of the metadata and of the factors; number of all columns
 local META, FACTORS, COLUMNS = 128, {160, 192}, 256
 
 -- Copies scale factors, from element `first` on, to shared memory. make: "sfa"

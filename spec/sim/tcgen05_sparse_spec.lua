@@ -30,10 +30,10 @@ end
 -- first columns of the metadata, and of the scale factors of A and of B
 local META, FACTORS = 128, {160, 192}
 
--- Returns a kernel that multiplies one tile of 128 x n x k. `wrong` has
--- mistakes with the metadata. Fields: metadata, whether it is copied; column,
--- its distance from the first column; iterator, a function of the pointer to
--- tensor memory; k, the number of instructions; layout.
+-- Returns a kernel that multiplies one tile of 128 x n x k. `wrong` describes a
+-- mistake with the metadata: metadata = false omits its copy; `column` moves it
+-- by columns; iterator(ptr) returns another address for it; `k` is another
+-- number of instructions in its layout; `layout` is another layout.
 local function product(o, wrong)
   wrong = wrong or {}
   local mma = cute.make_tiled_mma(o.op)

@@ -44,8 +44,8 @@ local function scale_factors(mma, tile, make, sf, t)
   end
 end
 
--- Returns a kernel that multiplies one tile of m x o.n x o.k. Fields of o: a
--- name or an operation, type, b_type, acc, n, k, load; sparse; sf.
+-- Returns a kernel that multiplies one tile of m x o.n x o.k. o[1] is the name
+-- or operation of the MMA. Fields: type, b_type, acc, n, k, load, sparse, sf.
 local function product(o)
   local mma = cute.make_tiled_mma(o[1])
   local dtype, acc, sf = cute[o.type], cute[o.acc], o.sf and cute[o.sf]

@@ -286,8 +286,8 @@ describe("TMA in the simulator", function()
 end)
 
 describe("where a TMA box begins", function()
-  -- Launches a copy of a box at `at`. Tells whether the report, with `text`,
-  -- is there.
+  -- Launches a copy of a box at `at`. Returns whether the report contains
+  -- `text`. If it does not, there must be no fault.
   local function told(op, at, text)
     local r = report(op, op == LOAD and load() or store {}, 1, at)
     local there = tostring(r):find(text, 1, true) ~= nil

@@ -4,8 +4,8 @@ local cute = require "cute"
 local kernels = require "spec.kernels"
 local support = require "spec.support"
 
--- Returns a kernel in which two warps n times write, arrive, wait by wait(bar,
--- token), and read each other's values. With `forget`, they read without a
+-- Returns a kernel in which two warps write, arrive, wait by wait(bar, token)
+-- and read each other's values, n times. With `forget`, they read without a
 -- wait.
 local function swap(wait, forget)
   return cute.kernel("swap", function(o, n)

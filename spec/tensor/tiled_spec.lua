@@ -259,7 +259,7 @@ describe("copy", function()
       end, 32, a, b)
       for t = 0, 31 do
         for v = 0, n - 1 do
-          -- the index in the source tile of the value that v of thread t gets
+          -- the index in the source tile of the element that becomes b[{t, v}]
           local at = atom.layout_dst_tv(t, v)
           assert.equal(a[{at // n, at % n}], b[{t, v}], name)
         end

@@ -106,7 +106,7 @@ describe("tools/fit.lua #long", function()
     local _, after = regret(out, "fitted")
     assert.is_true(before > 1.05, out)
     assert.is_true(median < 1.01 and worst <= before, out)
-    -- A quarter of the errors of unseen products is gone.
+    -- The fit removes a quarter of the excess time of unseen products.
     assert.is_true(mean - 1 < 3 / 4 * (before_mean - 1), out)
     assert.is_true(after < 1.03, out)
     local was = dofile "kernels/gemm_sm90/constants.lua"
@@ -133,7 +133,7 @@ describe("tools/fit.lua #long", function()
 
   it("reports how close the repository's rule is to measurements #noasan",
      function()
-    -- A third of the largest set suffices.
+    -- Only a third of "wide", the largest set, is used.
     local out = fit {measured("most", function(set, n)
       return set ~= "wide" or n % 3 == 0
     end)}

@@ -808,7 +808,7 @@ describe("the coordinates of random tiles", function()
         flat = hit == 1 and first == 1
       end
     end
-    -- All blocks have only coordinate 0 of one mode.
+    -- A note is also expected if all blocks access only coordinate 0 of a mode.
     told = told or flat and gaps == 1 and grid[1] * grid[2] > 1
     if gaps == 0 or not told then
       assert.same({}, list)

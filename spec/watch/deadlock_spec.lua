@@ -1,5 +1,5 @@
--- Tests which wait a report of a deadlock names as the cause: the one that no
--- thread can end, also if only some lanes of a warp wait there.
+-- Tests that a deadlock's report names the right cause: the wait that no thread
+-- can end, even if only some lanes of a warp wait there.
 local cute = require "cute"
 local source = require "cute.lang.source"
 local support = require "spec.support"
@@ -64,8 +64,8 @@ describe("the cause of a deadlock", function()
       .. "arrival"}, others)
   end)
 
-  -- Warp 0 of both blocks waits for warp 1 of its block. Only the other branch
-  -- of warp 1 arrives there, which warp 1 of block 1 never enters.
+  -- Warp 0 of each block waits for warp 1 of its own block. Warp 1 arrives only
+  -- in a branch, and warp 1 of block 1 never enters this branch.
   it("is a wait for a branch that the running threads never enter", function()
     local message, others, r = deadlock(2, 2, function(tid, bars)
       local full, ready = bars[1], bars[2]

@@ -55,8 +55,8 @@ local function branch_of(lines, n)
   end
 end
 
--- Returns the lines after following a report's `advice`: inserts barriers where
--- it says. `first` is the number of lines before the kernel's body.
+-- Returns a copy of the lines with barriers where a report's `advice` says to
+-- insert them. `first` is the number of lines before the kernel's body.
 local function follow(lines, r, first, advice)
   local at, out = {}, {}
   local barrier = advice:match "put ([%w_.]+%(%))" or advice:match

@@ -106,9 +106,9 @@ describe("records of accesses by blocks", function()
 
   it("give races, many #long", function() compare(31, 1000) end)
 
-  -- On one thread of the host, because each thread has records of its own
-  -- block. Each element is read and written, so as long as the block runs, an
-  -- element's two records have 16 bytes together.
+  -- The launch uses one host thread, because each host thread keeps the records
+  -- of its own block. Each element is read and written, so while its block
+  -- runs, the element's two records take 16 bytes.
   it("are small for parts that one block accesses #noasan",
      function()
     local out = support.must {support.program, "-e", [[

@@ -13,7 +13,7 @@ local mma = cute.make_tiled_mma(
 local atom = tcgen05.make_smem_layout_atom("K_INTER", cute.f16)
 local load_atom = cute.make_copy_atom(tcgen05.Ld32x32bOp(HALF), cute.f32)
 
--- The stages (indices) that the roles use for tile t, by default its own.
+-- Returns the stage of tile t. Both roles use this stage by default.
 local function own(t) return t % STAGES end
 
 -- Computes C = A B^T `TILES` times in two stages of accumulators, by a warp

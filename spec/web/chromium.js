@@ -3,9 +3,9 @@
 // it.
 //
 // Standard input is JSON, [{url, width, height, dark, script, png}, ...]: steps
-// in one profile, in order. Without url the page stays; "<" is the previous
-// step's value. script is the body of an async function that can use the page's
-// names and
+// in one profile, in order. A step without url keeps the page; the url "<" is
+// the previous step's value. script is the body of an async function that can
+// use the page's names and
 //   $(css) count(css) texts(css) click(css)
 //   until(f, what)   waits until f() is true; raises "WHAT" after 20 s
 //   press(keys)      "Tab", "Shift-Tab", "Control-Enter", or a text to type

@@ -1,9 +1,9 @@
 // page.js FOLDER ASKS.json: runs web/engine.js and web/worker.js of FOLDER
 // under node, with stand-ins for a browser's functions. Sends the requests in
-// order, prints a list of {answer, out, seconds}. In a request, `stop` ends it
-// after so many seconds, `with` is a request to send while it runs, `pad`
-// extends its text to a length; {engine: {...}} makes a new engine with these
-// options; bytes, a text in base64, are a file's.
+// order, and prints a list of {answer, out, seconds}. Fields of a request:
+// stop, the seconds until it is stopped; with, a request to send while it runs;
+// pad, the length to which its text is extended; bytes, a file in base64.
+// {engine: {...}} makes a new engine with these options.
 const fs = require("fs"), path = require("path"), vm = require("vm");
 const threads = require("worker_threads");
 const [folder, list] = process.argv.slice(2);

@@ -14,7 +14,7 @@ const out = option("--out"), threads = Number(option("--threads"));
 
 let memory = null;
 
-// Collects bytes unchanged: without these functions there would be a terminal.
+// Collects bytes unchanged. By default, Emscripten would emulate a terminal.
 function stream(fd) {
   const bytes = [];
   return {

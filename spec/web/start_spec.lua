@@ -250,7 +250,7 @@ describe("the shelf beside results", function()
   if not browser.find() then return end
 
   -- Opens and closes the shelf after a run with a report, and after a run with
-  -- a timeline. Returns by how many pixels elements are too wide, and more.
+  -- a timeline. Returns by how many pixels elements overflow, and booleans.
   local LOOK = [==[
     const shelf = on => {
       if (document.body.classList.contains("shelved") != on)

@@ -172,7 +172,7 @@ def tile_product(rng, m, n, k):
 
 ROWS, LINES = [(1, 1), (5, 77), (3, 300)], [(1,), (127,), (1000,)]
 
-# Kernel: its problem, sizes, and the largest relative error.
+# For each kernel: function that makes a problem, sizes, largest relative error.
 CASES = {
     "nvcc_row_sums": (row_sums, ROWS, 1e-6),
     "nvcc_transpose": (transpose, [(1, 1), (17, 33), (50, 31)], 0),

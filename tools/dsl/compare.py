@@ -121,8 +121,8 @@ def gemm_nvfp4(rng, m, n, k):
             ["a", "b", "fa", "fb", "c"], {"c": x @ y.T})
 
 
-# Name: the function for one problem, which returns tensors by name, arguments
-# and results in f64 by name; sizes; the largest relative error.
+# For each kernel: function that makes a problem, sizes, largest relative error.
+# A problem has tensors by name, arguments, and results in f64 by name.
 CASES = {
     "add": (add, [(1,), (127,), (1000,)], 1e-7),
     "row_sum": (row_sum, [(1, 1), (5, 77), (3, 1001)], 1e-6),

@@ -48,8 +48,8 @@ def online_softmax(s: cute.Tensor, o: cute.Tensor, ti: cute.Tensor,
         top[r] = high
 
 
-# Returns probabilities in f16 as the operand A of the next product: the
-# accumulator's 8 columns are half of its 16.
+# Returns probabilities in f16 as operand A of the next product. 16 columns of A
+# consist of two groups of 8 columns of the accumulators.
 def as_operand(s):
     p = cute.make_rmem_tensor(s.layout, Float16)
     p.store(s.load().to(Float16))

@@ -1,4 +1,4 @@
--- Runs a kernel that another compiler made with several seeds: cutelua
+-- Runs a kernel, compiled by another compiler, with several seeds: cutelua
 -- seeds.lua CASE. CASE is a JSON file that seeds.py writes. It names the reader
 -- (`triton`, `dsl` or `ptx`) and the file that the reader reads; for PTX also
 -- `entry` and `smem`. It also has the launch's grid, block and cluster, the

@@ -68,8 +68,8 @@ local function merge_carry(slot, what)
 end
 
 -- Checks a slot (a variable or field) whose values no kernel variable can hold.
--- The slot's values at the ends of both branches must be the same if it is a
--- result of cute.when, or if they are strings. Otherwise raises an error.
+-- Raises an error if the slot's values at the ends of the two branches differ,
+-- and the slot is a result of cute.when or both values are strings.
 local function check_constant(slot, what)
   local yes, no = slot.yes, slot.no
   if rawequal(yes, no) then return end
@@ -109,7 +109,7 @@ local function begin_slot(slot, what)
 end
 
 -- Reports whether a slot holds a result of cute.when that is the same number in
--- both functions, and whether this number is known while tracing.
+-- both functions and is known while tracing.
 local function is_constant(slot)
   return slot.result and not slot.carry and core.same(slot.yes, slot.no)
     and regions.is_known(slot.yes)
@@ -143,8 +143,8 @@ local function merge(region, slot)
   if more and known then region:tell(slot) end
   if more and not known then region:tell(slot, slot.yes, slot.no) end
   if more then return true end
-  -- Keep only facts about this branch. An earlier branch at this source
-  -- position may have recorded others, which must not limit it.
+  -- Keep only the facts about this branch. An earlier branch at this source
+  -- position may have recorded other facts, which need not hold here.
   slot.carry, known.facts = known, carry.facts
   return false
 end
@@ -153,11 +153,11 @@ end
 -- Tracing one if / else in passes
 ---------------------------------------------------------------------------
 
--- In the functions below, `level` is a stack level, counted from the caller:
--- that of the function whose locals the branch may change. It is ignored if all
--- slots are upvalues.
+-- In the functions below, `level` is the stack level, counted from the caller,
+-- of the function whose locals the branch may change. The level is ignored if
+-- all slots are upvalues.
 
--- Begins to trace a branch; first restores all slots to their values before it.
+-- Restores all slots to their values before the branch, and begins to trace it.
 local function enter(region, level)
   fields.rewind(region.writes)
   for _, slot in ipairs(region.view.slots) do
@@ -383,8 +383,8 @@ end
 local Flat = {}
 Flat.__index = Flat
 
--- Lua calls this closing value of the generic `for` over cute.when or
--- cute.cases when the loop ends, also when it ends by an error, break or
+-- Lua calls this metamethod of the closing value when the generic `for` over
+-- cute.when or cute.cases ends, also when it ends by an error, break or
 -- return.
 function Flat:__close(err)
   if self.done or not core.tracing() then return end

@@ -1,5 +1,5 @@
 --- Records the script's state that a trace could read, so that a later launch
--- can tell whether its program is still valid.
+-- can tell whether the traced program is still valid for it.
 --
 -- A kernel reads upvalues, globals and fields of tables as constants. The
 -- record holds the upvalues of each of the user's functions that ran. If the
@@ -213,9 +213,9 @@ function dependencies.take(func, held, ran)
   return read
 end
 
---- Returns the part of a program's record (of the state that its trace read)
--- that can be reached from `values`, including the elements of tensors. Returns
--- nil if nothing of the record can be reached.
+--- Returns the part of a record (see dependencies.take) that can be reached
+-- from `values`. Includes all elements of tensors that the trace read. Returns
+-- nil if this part is empty.
 ---@param values any[]
 ---@param read table a result of dependencies.take
 function dependencies.within(values, read)

@@ -165,9 +165,9 @@ local function picked(values, opts, default)
 end
 
 --- Returns the device of a launch: the device named in its options, else the
--- GPU that holds an argument's memory, else the default. The driver starts to
--- create a GPU's context, which proceeds while the launch is traced and
--- compiled.
+-- GPU that holds an argument's memory, else the default. If it is a GPU, starts
+-- the creation of the GPU's context, which continues while the launch is traced
+-- and compiled.
 ---@param values? table[]
 ---@param opts table
 ---@param default string

@@ -1,9 +1,9 @@
 --- Tracks fields of tables that the body of a loop or branch writes.
 --
 -- While a body runs, core.note copies every table before its first write
--- (core/bind/writelib.c). At the end, the differences between each table and
--- its copy are the changes. Before the next pass all tables are restored. To
--- name a changed table, this module searches the values that the body can
+-- (core/bind/table_writes.c). At the end, the differences between each table
+-- and its copy are the changes. Before the next pass all tables are restored.
+-- To name a changed table, this module searches the values that the body can
 -- reach. A table that this search does not find was made inside the body, and
 -- no value outside of the body refers to it.
 local core = require "cute.core"
@@ -12,10 +12,10 @@ local dependencies = require "cute.lang.dependencies"
 local fields = {}
 
 -- The innermost open region (loop or branch): {outer = enclosing region, writes
--- = the tables written in this pass}. core.note stores three kinds of entries
--- in `writes`: [t] = a copy of table t from before the write, or false for a
--- table made in the region; [i] = the ith written table; [co] = true for a
--- coroutine co that began in this pass.
+-- = the writes of this pass}. core.note makes the entries of `writes`: [t] = a
+-- copy of table t from before its first write, or false for a table made in the
+-- region; [i] = the ith written table; [co] = true for a coroutine co begun in
+-- this pass; metatables = {[t] = the previous metatable of t, or false}.
 local top
 
 local function go_on(region)
@@ -209,7 +209,7 @@ function fields.name(place, k)
 end
 
 -- Calls see(x, key) for each table x that was a value or a key in table t when
--- the innermost loop or branch began its pass.
+-- the innermost region began its pass, and for t's metatable (key META).
 local function each_inside(t, see)
   local keys, now = {}, top.writes[t] or t
   for k, v in next, now do

@@ -1096,7 +1096,7 @@ sign.class("prepared", Prepared,
   "run copies program values " .. OPTIONAL)
 
 --- Prepares a launch of a kernel with these arguments. If the last argument is
--- a table with grid, block, device, arch or seed, it holds the launch's
+-- a plain table with a field grid, block, device or arch, it holds the launch's
 -- options.
 --
 --     k = cute.kernel(function(x) x[0] = x[0] + 1 end)

@@ -15,8 +15,8 @@ local carrying = {}
 local MAX_PARTS = 256
 
 -- Splits x into the scalars that a loop has to carry. Accepts what core.parts
--- accepts, and plain tables of such values. Returns a signature, the list of
--- scalars, and the list of their names. Returns nil if x cannot be carried.
+-- accepts, and plain tables of such values. Returns a signature (the structure
+-- of x), the scalars, and their names. Returns nil if x cannot be carried.
 local function parts(x, depth)
   if type(x) ~= "table" then return core.parts(x) end
   depth = depth or 0
@@ -64,10 +64,10 @@ local function kind_of(v)
   return "{" .. table.concat(kinds, ", ") .. "}"
 end
 
--- Used by an error about two different values of the same kind, between which a
--- kernel cannot choose. Returns the kind's name and a verb, such as "tensor",
--- "is". Returns nil if the kinds differ, or if only scalars in the values
--- differ.
+-- Returns words for an error about two values of the same kind between which a
+-- kernel cannot choose: the kind's name and a verb, such as "tensor", "is".
+-- Returns nil if the kinds differ, or if only scalars in the values differ. A
+-- kernel variable can hold such scalars.
 local function chosen(from, to)
   local sig, sig2 = parts(from), parts(to)
   local t = core.typename(from)
@@ -136,8 +136,8 @@ end
 local function wide(n) return n > 0x7fffffff or n < -0x80000000 end
 
 -- Returns the type of a kernel variable that can hold both a and b, two values
--- of the same local. An offset or extent of a tensor has the wider of the types
--- i32 and i64.
+-- of the same local. Returns i64 for an offset or extent of a tensor that has
+-- type i32 in one value and i64 in the other.
 local function joint_type(slot, what, sig, a, b)
   local ta, tb = core.dtype_of(a), core.dtype_of(b)
   if ta and tb then

@@ -131,7 +131,7 @@ local function check_names(level)
 end
 
 -- Adds the locals and variable arguments of the function at stack level `level`
--- to a view.
+-- to `view`, the table that regions.collect makes.
 local function collect_locals(view, level)
   local slots, values, names = view.slots, view.values, view.locals
   for n = 1, math.huge do
@@ -306,9 +306,9 @@ function regions.innermost()
   return region
 end
 
--- Gives a slot (a variable or field) the carry, the types of its kernel
--- variables, that an earlier region at this position found for it. Does nothing
--- if that carry cannot hold the slot's value.
+-- Gives a slot (a variable or field) the carry (the types of its kernel
+-- variables) that an earlier region at this position found for the slot. Does
+-- nothing if that carry cannot hold the slot's value.
 function Region:recall(slot)
   if undefined.none(slot.init) then return end
   local carry = self.memo.carries[key_of(slot)]
@@ -802,9 +802,9 @@ function Region:again(level)
 end
 
 -- Returns the value that a slot (a variable or field) has after a loop or a
--- function made by cute.func, if the slot was nil before. If all exits leave
--- the same value in the slot, returns this value; else nil or an undefined
--- value.
+-- function made by cute.func, if the slot was nil before. If no exit leaves a
+-- value in the slot, this is the old value. If all exits of a function leave
+-- the same known value, this is that value. Else it is an undefined value.
 function Region:left(slot, at_end)
   local outs, value, known, ways = slot.outs or {}, nil, not slot.mixed, 0
   for _, out in ipairs(outs) do

@@ -1,6 +1,6 @@
 --- The texts of errors and notes. An error of cutelua is the string "file:line:
 -- sentence [kind]\noperands". The package cutelua formats errors for users
--- (cutelua.text.failure).
+-- (cutelua.text.errors). A note is a sentence about a likely mistake.
 local core = require "cute.core"
 
 local report = {}

@@ -22,7 +22,7 @@ local sign = {}
 
 -- Returns a function's results if ok is true, or raises the error that
 -- lua_errors.handler made. The caller writes all(f(...)) instead of a tail call
--- of f, so that it stays on the stack, where errors look up its name.
+-- of f, so that the caller stays on the stack, where errors look up its name.
 local function all(ok, ...)
   if not ok then error((...), 0) end
   return ...
@@ -325,9 +325,9 @@ local function python_name(name)
   if explain then return explain(name) end
 end
 
--- Decides whether the function that reads a missing field of t may read absent
--- fields. A C function may, and so may a function of lua/cute or lua/cutelua;
--- returns the function's source then. Otherwise returns nil. Level 3 is the
+-- Returns the source of the function that reads a missing field of t, if this
+-- function may read absent fields. C functions and functions of lua/cute and
+-- lua/cutelua may. For other functions, returns false or nil. Level 3 is the
 -- caller of a metatable's __index.
 local function ours(t)
   local info = debug.getinfo(3, "Sf")

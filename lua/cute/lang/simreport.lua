@@ -52,7 +52,7 @@
 -- way: for a race, the path through the program from the other access to this
 --   one: "straight"; "again", to a line that an unrolled loop repeats; or
 --   "loop", through the end of a loop.
--- loop_file, loop: the line of a loop that leads back without a barrier.
+-- loop_file, loop: the line of a loop that has no barrier at its back edge.
 -- wait_file, wait: the line of a wait at an mbarrier that passed too early.
 -- outside: true if the missing barrier has to be outside of a branch.
 -- twins: the texts of two coordinates that the layout maps to the element.
@@ -60,7 +60,7 @@
 -- stage of the pipeline. If `ready` is true, a wait completed the copy to that
 -- stage, but nothing has read the stage. If `strays` is "write" or "read", this
 -- access came after a wait for that stage.
--- strays: also "released": the thread that read had released the stage before.
+-- strays: also "released", if the thread released the stage before its read.
 -- same: true if the group that a wait left pending also copies to that stage.
 -- open: true if the copy to that stage is in no group (cp.async without a
 -- commit).

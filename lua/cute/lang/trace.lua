@@ -30,8 +30,8 @@ local trace = {}
 local Loop = {}
 Loop.__index = Loop
 
--- Lua calls this closing value of the generic `for` over cute.range when the
--- loop ends, also when it ends by an error, break or return.
+-- Lua calls this metamethod of the closing value when the generic `for` over
+-- cute.range ends, also when it ends by an error, break or return.
 function Loop:__close(err)
   if self.done then return end
   core.hook(false)

@@ -100,8 +100,8 @@ local function always_above(f, n, value, state)
   return false
 end
 
--- Reports whether every return of h returns `value` as result n (counted from
--- 0).
+-- Reports whether result n of h (counted from 0), which is `value`, can never
+-- be nil or false at any return of h.
 local function always_returned(h, n, value, state)
   local flow = bytecode.flow(h)
   local made = core.vm_made(value, h)
@@ -119,8 +119,8 @@ local function always_returned(h, n, value, state)
   return true
 end
 
--- Reports whether the value is result n of a function of the script, each of
--- whose returns gives a value there that can never be nil or false.
+-- Reports whether the value is result n of a function of the script, and result
+-- n of this function can never be nil or false.
 local function by_helper(n, value, state)
   for h in pairs(state.ran) do
     if core.vm_made(value, h) then

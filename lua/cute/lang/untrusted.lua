@@ -119,9 +119,9 @@ local function body(f)
   return function(...) return all(pcall(f, ...)) end
 end
 
--- An error message calls __tostring, possibly while a hook runs. Lua calls no
--- other hook meanwhile, so no hook could end an endless __tostring. It
--- therefore runs in a coroutine, which has hooks of its own.
+-- Making an error message calls __tostring, possibly while a hook runs. Lua
+-- calls no other hook meanwhile, so no hook could end an endless __tostring.
+-- Therefore __tostring runs in a coroutine, which has hooks of its own.
 local function with_hooks(f)
   if type(f) ~= "function" then return f end
   return function(x) return wrap(body(f))(x) end
@@ -172,7 +172,7 @@ local function safe_setmetatable(t, meta)
   return t
 end
 
--- Returns nil for a metatable that no script has set.
+-- Works like getmetatable, but returns nil if no script has set the metatable.
 local function safe_getmetatable(x)
   local meta = type(x) == "table" and raw_meta(x)
   local original = meta and rawget(meta, ORIGINAL)
@@ -283,7 +283,7 @@ local function safe_xpcall(f, handler, ...)
 end
 
 local function coroutines(out)
-  -- Each coroutine counts its own instructions, from 0.
+  -- The hook counts in each coroutine from 0, so it can miss short coroutines.
   function out.create(f)
     spend(200)
     return create(body(f))

@@ -1,9 +1,9 @@
---- Detects calls whose result is not used: calls of kernels, of cute.compile,
--- of cute.ops, and of iterators. An example is `add(x, y)`, where `add(x,
--- y):launch {...}` is meant. Only the first call of a kernel is recorded, so
--- later calls cost one field access. Also keeps the parts of inputs that
--- launches did not read. For iterators in a kernel, an example is
--- `cute.when(c)` or `cute.range(n)` outside of a `for`.
+--- Detects calls of kernels, of cute.compile and of cute.ops whose result is
+-- not used. An example is `add(x, y)`, where `add(x, y):launch {...}` is meant.
+-- Only the first call of a kernel is recorded, so later calls cost one field
+-- access. Also detects iterators that a kernel makes outside of a `for`, such
+-- as `cute.when(c)` or `cute.range(n)`. Also keeps the parts of inputs that
+-- launches did not read.
 local bytecode = require "cute.lang.bytecode"
 local core = require "cute.core"
 local sign = require "cute.lang.signature"

@@ -554,8 +554,8 @@ function cute.basic_copy_if(pred, src, dst) end
 ---metadata} or {A, scales, metadata}. Scales and metadata are fragments
 ---(V,M,K), (V,N,K) with one 32-bit register in V. Byte k of this register in
 ---lane 4r + j is the scale of block k of A's row r + 8 * (j % 2). For B, lane
----4r holds the scales of row r. V may also be (values) as
----partition_fragment_SFA of cute.utils.blackwell_helpers makes it, with one
+---4r holds the scales of row r. V may also be a mode of values, as in the
+---result of partition_fragment_SFA of cute.utils.blackwell_helpers, with one
 ---scale for each block of K. partition_E returns the metadata: 16 bits for four
 ---groups of a row, with two bits for each index.
 ---

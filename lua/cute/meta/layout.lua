@@ -81,9 +81,9 @@ cute.LayoutLeft = nil
 ---@type cute.Constant
 cute.LayoutRight = nil
 
----Parses a layout in CuTe notation, as layouts print it. Returns a layout
----unchanged. A shape alone gives the compact column-major layout. Raises
----[bad-notation] at the wrong character.
+---Parses a layout in CuTe notation, in which layouts are also printed. If the
+---argument is a layout, returns it. A shape alone gives the compact
+---column-major layout. Raises [bad-notation] at the wrong character.
 ---
 ---     cute.layout "(8,(8,8)):(8,(1,64))"(3, 10)  --> 90
 ---@param text string|cute.Layout "(4,8):(1,4)", "Sw<3,3,3> o 0 o 64:1"

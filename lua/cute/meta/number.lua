@@ -416,7 +416,7 @@ function cute.atan2(x, y, opts) end
 ---@return number|cute.Value|cute.Vector
 function cute.copysign(x, y) end
 
----Returns the remainder of x / y, truncated toward zero: it has the sign of x.
+---Returns x - n * y, where n is x / y truncated toward zero. It has x's sign.
 ---
 ---     cute.fmod(-7, 3)  --> -1.0
 ---@param x number|cute.Value|cute.Vector

@@ -354,7 +354,7 @@ function cute.manual_seed(seed) end
 ---@return cute.Tensor|cute.Vector
 function cute.zeros_like(x, dtype) end
 
----Makes ones in the shape of x: a tensor or, in a kernel, a vector, like
+---Makes a tensor or, in a kernel, a vector of ones in the shape of x, like
 ---zeros_like.
 ---
 ---     cute.ones_like(cute.zeros({4, 6}, cute.f32))(3, 5)  --> 1.0
@@ -363,8 +363,8 @@ function cute.zeros_like(x, dtype) end
 ---@return cute.Tensor|cute.Vector
 function cute.ones_like(x, dtype) end
 
----Fills the shape of x with one number: a tensor or, in a kernel, a vector,
----like zeros_like.
+---Makes a tensor or, in a kernel, a vector in the shape of x, filled with one
+---number, like zeros_like.
 ---
 ---     cute.full_like(cute.zeros({4, 6}, cute.f32), 7)(3, 5)  --> 7.0
 ---@param x cute.Tensor|cute.Vector

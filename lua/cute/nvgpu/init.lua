@@ -95,12 +95,12 @@ local function atom_of(letter, i, j, shared)
 end
 
 --- Makes a TMA atom for operand A (M,K) of a GEMM whose tile is mma_tiler_mnk;
--- see cpasync.make_tiled_tma_atom. smem_layout is the layout of a CTA's part of
--- A's tile by tiled_mma, ((MMA_M,MMA_K),M,K), with or without a mode of stages.
--- If an MMA uses one CTA, it may also be the layout of the tile (M,K). With a
--- multicast, the CTAs along N of the cluster (V,M,N,K) share a tile. For the
--- scale factors of A, pass the layout of make_smem_layout_sfa, and cute.i16 as
--- internal_type.
+-- see cpasync.make_tiled_tma_atom. smem_layout is the layout of the part of A's
+-- tile that tiled_mma assigns to a CTA, ((MMA_M,MMA_K),M,K), with or without a
+-- mode of stages. If an MMA uses one CTA, the layout of the tile (M,K) is also
+-- possible. With a multicast, the CTAs along N of the cluster (V,M,N,K) share a
+-- tile. For the scale factors of A, pass the layout of make_smem_layout_sfa,
+-- and cute.i16 as internal_type.
 ---@param op table
 ---@param gmem_tensor cute.Tensor
 ---@param smem_layout cute.Layout
@@ -111,8 +111,8 @@ end
 ---@return table atom, table coordinates
 nvgpu.make_tiled_tma_atom_A = atom_of("A", 1, 3, 3)
 --- Makes a TMA atom for operand B (N,K), like make_tiled_tma_atom_A. CTAs along
--- M of the cluster share a tile. Each CTA of a pair has all scale factors of B:
--- pass an MMA of one CTA for them.
+-- M of the cluster share a tile. For the scale factors of B, pass an MMA of one
+-- CTA, because each CTA of a pair needs all of them.
 nvgpu.make_tiled_tma_atom_B = atom_of("B", 2, 3, 2)
 --- Makes a TMA atom for the result C (M,N), like make_tiled_tma_atom_A. Each
 -- CTA writes its own tile.

@@ -77,8 +77,8 @@ end
 -- Operands of fewer bytes than this in total stay in L2 until the next product.
 local STAYS = 16 << 20
 
---- Returns the bandwidth in bytes per ns at which operands of `bytes` are read.
--- Small operands stay in L2, so this is L2's bandwidth, else that of memory.
+--- Returns the bandwidth in bytes per ns at which operands of this many bytes
+-- are read: L2's for small operands, which stay in L2, else memory's.
 function blocks.rate(bytes) return bytes < STAYS and C.l2 or C.memory end
 
 --- Returns the ns that memory needs to read the operands and write D once.
@@ -97,9 +97,9 @@ local function along(tile) return tile.timed or tile[3] end
 
 -- Returns the ns in which `beside` concurrent blocks each compute `steps` tiles
 -- along K and store D. While one tile is computed, stages - 1 tiles are being
--- loaded. If threads load single elements, a block instead waits for
+-- loaded. If threads load single elements, a block waits for at least
 -- `tile.single` rounds of loads for each tile. `tile.asked` is the number of
--- loads for each element of K.
+-- loads of less than 16 bytes for each element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
   if beside == 1 then rate = rate * (tile.lone or 1) end
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
@@ -156,12 +156,12 @@ end
 -- into `splits` parts.
 ---@param p table
 ---@param tile table {BM, BN, BK, good, lone, waits, room, ...}. `good` is the
--- fraction of `rate` that the tile reaches, if not that of its size. `lone` is
--- the fraction of this rate that a block alone on a multiprocessor reaches (1
--- if absent). `waits` is the ns that a step along K waits for its operands,
--- from L2 and from memory, in addition to computing (if absent, computed from
--- `latency` and the stages). `room` is the number of blocks per multiprocessor,
--- if not limited by shared memory
+-- fraction of `rate` that the tile reaches (if absent, C.good of its size).
+-- `lone` is the fraction of this rate that a block alone on a multiprocessor
+-- reaches (1 if absent). `waits` has the ns that a step along K waits for its
+-- operands, from L2 and from memory (if absent, computed from `close`,
+-- `latency` and the stages). `room` is the largest number of blocks per
+-- multiprocessor, in addition to the limit by shared memory
 ---@param stages integer
 ---@param rate number operations per ns of a multiprocessor
 ---@param splits integer

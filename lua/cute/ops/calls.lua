@@ -70,8 +70,8 @@ function calls.forget()
 end
 
 --- Returns the results of a call that reuses a known configuration. These are
--- the tensors of `out`; where `out` has none, the new tensors `...` take their
--- place.
+-- the tensors of `out`. Results for which `out` has no tensor are the new
+-- tensors `...`, in order.
 ---@param out any a tensor, a list of them, or nil
 function calls.results(out, ...)
   if out == nil then return ... end

@@ -436,7 +436,7 @@ end
 
 -- The configurations for transposing matrices whose rows have any alignment, by
 -- the number of bits of an element: the tile, the number of threads of a block,
--- and this number if the block loads with tensor maps (TMA).
+-- and the number of threads of a block that loads with tensor maps (TMA).
 local ANYWHERE = {[8] = {{256, 128}, 256, 512}, [16] = {{128, 128}, 256, 512},
                   [32] = {{64, 128}, 512, 1024}, [64] = {{64, 64}, 512, 512}}
 

@@ -13,8 +13,8 @@
 -- each column, or in total.
 --
 -- Captured values of the function become arguments (cute.ops.capture). A
--- separate trace finds the number and types of the results before a kernel is
--- made.
+-- separate trial trace finds the number and types of the results before a
+-- kernel is made.
 local capture = require "cute.ops.capture"
 local core = require "cute.core"
 local cute = require "cute"

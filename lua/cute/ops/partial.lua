@@ -145,9 +145,9 @@ local function fold(C, s, crd, kind, op, r, group)
   return sum
 end
 
--- Returns two values. The first is the condition that this thread stores the
--- result: it is the first of the lanes that share the result. The second is the
--- index of the partial result that it stores.
+-- Returns the condition that this thread stores the result (it is the first of
+-- the lanes that share the result), and the index of the partial result that it
+-- stores. Then returns the number of tiles for "all", else false.
 local function part_of(C, s, kind)
   local tid, lanes, part, n = C.thread, 0, 0, 1
   for bit = 0, 31 do

@@ -153,15 +153,15 @@ local WAVES = 8
 -- many if each element belongs to a different result.
 local HELD = 64
 
--- At most this many rows are few, and a block of threads that each reduce them
--- alone has ALONE threads.
+-- If there are at most FEW rows, one thread may reduce all of them. The blocks
+-- then have ALONE threads.
 local FEW, ALONE = 4, 128
 local INDEX = 64  -- bits of an index, the result of argmax and argmin
 
 -- Returns the number of blocks that share a result, so that every
 -- multiprocessor has blocks, if possible. `rounds` is the number of loop
--- iterations that a thread would execute alone. With several blocks, each
--- thread keeps at least 2.
+-- iterations that a thread executes if one block computes the result. If blocks
+-- share the result, a thread still executes at least 2 iterations.
 local function splits_for(p, blocks, rounds)
   local want = p.sms * (RESIDENT // BLOCK) * WAVES
   if 2 * blocks > want then return 1 end
@@ -189,10 +189,10 @@ local function along(p, o, vectors)
 end
 
 local function across(p, o, rows)
-  -- With enough results, a thread reduces few rows alone.
+  -- One thread reduces all rows if the rows are few and the results many.
   local alone = rows <= FEW and o.places >= p.sms * ALONE * o.width
-  -- A thread then stores 16 bytes of indices. With more, the stores of a warp
-  -- would not be contiguous.
+  -- Such a thread stores at most 16 bytes of indices. With more, the stores of
+  -- a warp would not be contiguous.
   if alone and o.index then o.width = math.min(o.width, 128 // INDEX) end
   local wide = o.places // o.width
   o.block, o.lanes = BLOCK, math.min(power(wide), WARP)

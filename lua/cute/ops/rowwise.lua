@@ -287,9 +287,9 @@ local function check_outputs(call, plan, spec)
   end
 end
 
--- MOST_KEYS is the largest number of option values that keys() remembers.
--- MISSING represents an absent option in the tree. TEXT is the key in a node of
--- the tree that holds the text.
+-- MOST_KEYS limits the number of nodes of the tree in keys(), where a path of
+-- option values leads to a text. MISSING represents an absent option in the
+-- tree. TEXT is the key under which a node holds its text.
 local MOST_KEYS, MISSING, TEXT = 4096, {}, {}
 
 -- Makes a function that returns the values of the options `scalars` as a text.

@@ -319,8 +319,8 @@ function Tma:producer_commit(state) end  -- luacheck: ignore self state
 local function peer(cluster, i)
   local m, n = arch.block_in_cluster_idx()
   local rows, columns = cluster[1], cluster[2]
-  -- If a row or column has only one block, it has no other peers, and the ranks
-  -- of the blocks are consecutive.
+  -- In a cluster of one row or one column, all blocks are peers, and the rank
+  -- of peer i is i.
   if rows == 1 then return i end
   if columns == 1 then return i end
   local j = i - columns

@@ -87,7 +87,8 @@ local function slope(p, x, b, h, i, j)
 end
 
 -- Replaces the scores of row i of head h by weights: w[base + j] belongs to key
--- j. If p.modify exists, stores its slopes in `slopes`. Returns the row's LSE.
+-- j. If p.modify and `slopes` are given, stores the slopes of p.modify in
+-- `slopes`. Returns the row's LSE, the logarithm of the sum of exponentials.
 local function weigh(p, w, slopes, base, b, h, i)
   local first, last = sees(p, i)
   local sink = p.sinks and p.sinks[h + 1] or -math.huge

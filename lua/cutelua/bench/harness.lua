@@ -19,7 +19,7 @@
 -- options), `sm` (such as 90: the device's, if known), and the operands'
 -- buffers by name. Fields of a lesson:
 -- dims: {{name, description}, ...}: the options that set the extents.
--- tile: the step of each extent when odd sizes are tried (16 when absent).
+-- tile: extents of a tile, from which check --sizes makes sizes (16 if absent).
 -- dtypes: choices of --dtype. Without --dtype, a run uses the first type or,
 --   with every = true, all of them.
 -- sim, gpu: extents of the runs on the simulator and on a GPU.

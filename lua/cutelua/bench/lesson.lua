@@ -15,7 +15,7 @@
 -- layout: the default layout ("tn").
 -- tf32: true if the kernel truncates f32 operands to tf32; cuBLAS may round.
 -- general: {kernel =} with the same grid and block, for problems that the
---   rung's own kernel does not support. The own kernel needs whole tiles, and A
+--   rung's own kernel does not support. That kernel needs whole tiles, and A
 --   and B in the order of `layout`.
 -- variants: {{"--flag", help =, kernel =}, ...}: fields that replace the rung's
 --   when the flag is given. {"--option", "word", help =, ...} defines a variant

@@ -14,8 +14,8 @@ local lib = {}
 
 --- The `cutelua check` session that runs this script; nil without a session.
 lib.session = nil
---- Whether the session is a trial of an edit, for which a verdict suffices: the
--- description of wrong elements is omitted.
+--- True if the session tries an edit of the script. A trial needs only the
+-- verdict, so the description of wrong elements is omitted.
 lib.brief = false
 
 -- Ends the script with exit code 1; under `cutelua check`, calls session:fail()
@@ -85,8 +85,8 @@ function lib.report(run)
   return ok or report
 end
 
---- Prints an aligned table: rows of cells, the first row its head. Numbers are
--- right-aligned, words left-aligned.
+--- Prints rows of cells as an aligned table, whose head is the first row.
+-- Numbers are right-aligned; words are left-aligned.
 ---@param rows any[][]
 ---@param indent? string
 function lib.print_table(rows, indent)
@@ -277,8 +277,8 @@ function lib.tiles(tile, m, n)
   return ((m + bm - 1) // bm) * ((n + bn - 1) // bn)
 end
 
---- Writes one form of a call of a kernel. --emit names the form: "ir", "cu",
--- "ptx", "sass" or "cubin".
+--- Writes the code of a kernel, traced for a call, to the output file. The
+-- option --emit selects the form: "ir", "cu", "ptx", "sass" or "cubin".
 function lib.emit(job, call, block, cluster)
   local kind = job.opt.emit
   local arch = job.opt.arch or job.arch or "sm_90a"

@@ -170,8 +170,8 @@ end
 --- Times several contestants (launchable objects) against each other in one
 -- process.
 --
--- Each contestant warms itself up just before it is measured: under its power
--- cap, a GPU otherwise runs at the clock of the previous contestant. The
+-- Each contestant is warmed up just before it is measured. Otherwise the GPU,
+-- limited in power, still runs at the clock of the previous contestant. The
 -- measurements of all contestants are interleaved, and their order reverses and
 -- rotates over the rounds. hot: launches back to back; cold: one launch after
 -- L2 was overwritten. Only ratios of times within one call are meaningful.

@@ -79,8 +79,8 @@ end
 
 local NOUNS = {{"element"}, {"row", "column"}}
 
--- Returns a noun for the coordinates of mode k of Lua's list, and a phrase that
--- follows them. Messages count modes from 0.
+-- Returns a noun for the coordinates of mode k, and a phrase that follows the
+-- coordinates. k counts from 1; messages count modes from 0.
 local function noun(d, k)
   local names = NOUNS[#d.shape]
   if names then return names[k], "" end
@@ -234,7 +234,8 @@ local function close_in(d, list, least, f)
 end
 
 -- Reports whether got is close to f(want, index) in all wrong elements. At
--- least half of them must be compared. The samples reject most functions.
+-- least half of them must be compared. To save time, first tests a sample of
+-- the elements, which rejects most functions.
 local function holds(d, f)
   return close_in(d, d.samples, 1, f)
     and close_in(d, d.wrong, (#d.wrong + 1) // 2, f)
@@ -298,7 +299,8 @@ local function same(d)
     first ~= first and "NaN" or number(first))
 end
 
--- Returns the sums over some elements from which got = a * want + b is fitted.
+-- Returns sums over the elements of a list, from which the numbers a and b of
+-- got = a * want + b are computed.
 local function moments(d, list)
   local m = {n = 0, g = 0, w = 0, gw = 0, ww = 0}
   for _, at in ipairs(list) do
@@ -312,8 +314,8 @@ local function moments(d, list)
 end
 
 -- Reports whether got is close to f(want, index) in all wrong elements, and f
--- explains the differences: what remains of them is at most a tenth, measured
--- as root mean squares. A wide tolerance alone would accept many numbers in f.
+-- explains the differences: the root mean square of got - f(want) is at most a
+-- tenth of that of got - want. A wide tolerance alone would accept many f.
 local function explains(d, f)
   if not holds(d, f) then return false end
   local rest, all = 0.0, 0.0
@@ -332,7 +334,7 @@ local ALMOST_0 = 1e-6  -- smaller factors are not named
 local function linear(d)
   local m = moments(d, d.wrong)
   local many = distinct(d, d.want, 5)
-  -- A few of many elements may have the same difference by chance.
+  -- With few distinct right values, the numbers a and b may fit by chance.
   if many < (#d.wrong == d.n and 3 or 5) then return nil end
   local a, b = m.gw / m.ww, (m.g - m.w) / m.n
   if explains(d, function(w) return a * w end) then

@@ -191,8 +191,8 @@ end
 -- Compares all elements. The result has the number of differing elements
 -- (`count`) and the numbers of NaN (got_nan, want_nan). It also has the first
 -- differing element in row-major order, and the largest differences of finite
--- elements. Relative to a number that is at most atol, a difference says
--- nothing.
+-- elements. Relative differences are computed only if |want| exceeds atol,
+-- because they mean little for smaller numbers.
 local function compare(got, want, shape, o)
   local r = {n = 0, count = 0, got_nan = 0, want_nan = 0}
   for i, a in got:elements() do
@@ -230,15 +230,16 @@ local function by_rows(t, shape)
   end
 end
 
--- The module that may have a session of `cutelua check`. An untrusted state has
--- neither the module nor a session.
+-- Returns the module whose field `session` is the session of `cutelua check`.
+-- Returns an empty table to untrusted scripts, which cannot load the module.
 local function session_of()
   local ok, lib = pcall(require, "cutelua.bench.lessonlib")
   return ok and lib or {}
 end
 
 -- Returns sentences on the places and values of the differing elements, and on
--- parts of inputs that were never read; none if nobody reads the sentences.
+-- parts of inputs that were never read. Returns none in a trial of an edit
+-- (lessonlib.brief), which does not print them.
 local function pattern_of(a, b, shape, o)
   if session_of().brief then return {} end
   local function close(x, y) return (agree(x, y, o)) end
@@ -418,8 +419,8 @@ function testing.benchmark(x, opts)
   return time_on_gpu(x, opts, device.dev)
 end
 
---- Returns how many copies of the data successive launches should alternate
--- between, so that L2 no longer holds a copy when it is used again. The copies
+--- Returns the number of copies of the data that successive launches should use
+-- in turn, so that L2 no longer holds a copy when it is used again. The copies
 -- take three times L2's size, but there are at most as many as launches.
 ---@param one_workspace_bytes integer
 ---@param warmup_iterations integer

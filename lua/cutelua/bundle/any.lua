@@ -24,9 +24,9 @@ local fail = describe.fail
 -- last tile compute indices beyond the last element.
 local LARGEST, SPAN = 1 << 30, (1 << 31) - (1 << 20)
 
--- Multiples of the step that are added to the first size to give the recorded
--- sizes: small numbers, and the neighbours of powers of two. Size 1 is not
--- recorded, because strides of modes with one element are 0.
+-- A recorded size is the first size plus the step times one of these numbers:
+-- small numbers, and the neighbours of powers of two. Size 1 is not recorded,
+-- because strides of modes with one element are 0.
 local TRIED = {1, 2, 3, 7, 15, 16, 31, 32, 63, 64, 127, 128, 255, 256, 511, 640}
 
 --- Returns the sizes for which a function is called.
@@ -62,17 +62,17 @@ end
 --- Begins to record a call of the function for one size.
 function Any:begin() self.choice, self.rows, self.at = 0, 0, 0 end
 
--- Returns the number of rows for which an operation chooses its kernel: the
--- number that it had in the call for the first size. In that call, it is m.
+-- Returns the number of rows for which an operation chooses its kernel. For
+-- every size, this is the number m that the operation had for the first size.
 function Any:rows_of(m)
   self.rows = self.rows + 1
   self.typical[self.rows] = self.typical[self.rows] or m
   return self.typical[self.rows]
 end
 
--- Reports whether candidate c for problem p has a kernel of its own family that
--- takes its extents at launch. If p has a format, c does not qualify: its
--- launch copies scale factors to tiles, and so has fixed extents.
+-- Reports whether candidate c for product p has a kernel of its own family that
+-- takes its extents at launch. If p has scale factors (p.format), c does not
+-- qualify, because its launch copies them to tiles and so has fixed extents.
 local function is_any(c, p)
   return c.family == c.base and families.of(c.base).any and not p.format
 end
@@ -171,8 +171,9 @@ function Any:divisor(values)
   return core.gcd(a, b)
 end
 
---- Replaces the extents and strides that vary by symbols, after the calls for
--- all sizes. Numbers with equal values for all sizes share a symbol.
+--- Replaces each varying extent or stride by a symbol, after the calls for all
+-- sizes. Two numbers share a symbol if they are equal to each other at every
+-- size.
 function Any:fit()
   local symbols = {}
   for _, l in ipairs(self.launches) do

@@ -233,8 +233,8 @@ local function tensors_of(name, roots)
   return list
 end
 
--- Returns the pairs of tensors that must not overlap: the kernels write one of
--- them, and they did not overlap in the recorded launches.
+-- Returns the pairs of tensors that must not overlap. These are the pairs that
+-- did not overlap in the recorded launches, and of which one tensor is written.
 local function apart(roots)
   local list = {}
   for i, a in ipairs(roots) do

@@ -117,9 +117,9 @@ end
 
 local function ceil_div(m, d) return (m + d - 1) // d end
 
--- Returns the formula with divisor d that has the value `was` for all sizes
--- from `from` to `to`, and the value q for the next size m. Returns nil if no
--- such formula exists.
+-- Returns the formula with divisor d whose value is `was` for each size in the
+-- range `from` to `to`, and is q for the next size m. Returns nil if no such
+-- formula exists.
 local function fit(from, to, was, m, q, d)
   local first, last = ceil_div(from, d), ceil_div(m, d)
   if ceil_div(to, d) ~= first or last == first

@@ -350,9 +350,9 @@ local function root_of(t)
           dtype = t.element_type, shape = shape, stride = stride}
 end
 
--- Walks over the arguments of a function. Returns a copy of the arguments in
--- which values replace the results of cute.bundle.number, a list of the
--- tensors, and a list of the replaced numbers. moved: see moved_tensor.
+-- Walks over the arguments of a function. Returns three results: a copy of the
+-- arguments, in which values replace the results of cute.bundle.number; a list
+-- of the tensors; a list of the replaced numbers. moved: see moved_tensor.
 local function arguments_of(f, config, moved)
   local unique, tensors, numbers, seen = namer(), {}, {}, {}
   local names, at = config.names or {}, 0
@@ -817,8 +817,8 @@ local TRIED = {1, 2, 3, 4, 5, 6, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65,
   100, 127, 128, 129, 255, 256, 257, 511, 512, 513, 1000, 1023, 1024, 1025,
   4095, 4096, 4097, 65535, 65536, 1 << 20}
 
--- Raises an error if a grid function called with integers returns another grid
--- than its expressions. Tries many integers.
+-- Raises an error if a grid function, called with integers, returns a grid that
+-- differs from the values of its expressions. Tries many integers.
 local function check_grid(name, f, grid, leaves, count)
   local seed = 1
   for round = 1, 400 do

@@ -121,9 +121,9 @@ local function elsewhere(opt, arch)
   return n
 end
 
---- Runs the command in child processes, because a process has only one driver.
--- It does so for several architectures, or for the architecture of this
--- machine's GPU. Returns the exit code, or nil if no child process is needed.
+--- Runs the command in one child process per architecture, because a process
+-- has only one driver. Without --arch, compiles for this machine's GPU. Returns
+-- the exit code, or nil if --arch names one architecture: no child is needed.
 ---@param opt table
 ---@return integer?
 function main.whole(opt)

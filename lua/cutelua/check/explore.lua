@@ -51,9 +51,9 @@ local function fail(result, found, cluster, turns)
   return result
 end
 
--- Reports whether a run used a try_wait's result for more than to decide
--- whether it must wait. Then both results of each try_wait must be explored,
--- too (core/decode/try_wait.h).
+-- Reports whether a run used the result of a try_wait for anything except to
+-- decide whether a wait follows. Then both results of each try_wait must be
+-- explored, too (core/decode/try_wait.h).
 local function strays(found)
   for _, o in ipairs(found.orders or {}) do
     if o.tries then return true end

@@ -1,13 +1,13 @@
 --- Alternative operands of synchronisation operations, which the surgeon
--- (cutelua.check.repair) tries as fixes of a bug. It varies the parity of a
--- wait, the bytes and arrivals that an mbarrier counts, stages, ranks and
--- masks, and the thread count of a barrier. It also varies constants from which
--- such operands are computed. A candidate is a patch of one operand
+-- (cutelua.check.repair) tries as fixes of a bug. The operands are the parity
+-- of a wait, the bytes and arrivals that an mbarrier counts, stages, ranks and
+-- masks, the thread count of a barrier, and constants from which such operands
+-- are computed. A candidate is a patch of one operand
 -- (core/decode/patch.h), its description, and its priority.
 local operands = {}
 
 -- Priorities of candidates, in the order in which they are tried:
---   SAID    the value with which the counts that the fault reports would agree
+--   SAID    the value that makes the counts in the fault's report agree
 --   PLAIN   a common value: the other parity, a number of warps or of threads
 --           as an arrival count, the bytes that copies deliver to the mbarrier
 --   SAME    the operand of another instruction with the same role
@@ -516,9 +516,9 @@ end
 -- operand of an instruction in here.sites. `when` is the priority: smaller
 -- values are tried first. `edit` is the patch, and `words` describes it.
 -- Patches of one line with equal words are tried together, as one candidate per
--- ring. If `group` is given, so are all patches of the group with equal words,
--- whatever their lines. `here` is a table {sites = the kernel's instructions,
--- mems =, numbers =, threads =, ctas =, fault =}.
+-- ring. With `group`, patches of the group with equal words are tried together
+-- even if their lines differ. `here` is a table {sites = the kernel's
+-- instructions, mems =, numbers =, threads =, ctas =, fault =}.
 ---@param here table
 ---@param add fun(site: table, when: integer, edit: table, words: string?)
 function operands.each(here, add)

@@ -1,6 +1,6 @@
---- Prints how the types of variables in loops and branches are found, if
--- CUTELUA_DEBUG=trace is set. The tracer passes over such a body until it finds
--- nothing new (cute.lang.region).
+--- Prints how the tracer infers the types of variables in loops and branches,
+-- if CUTELUA_DEBUG=trace is set. The tracer runs the body of a loop or branch
+-- in several passes, until a pass finds nothing new (cute.lang.region).
 local core = require "cute.core"
 local report = require "cute.lang.report"
 
@@ -31,8 +31,8 @@ function passes.open(key, what)
 end
 
 --- Prints what a pass over the body found about a slot (a variable or field).
--- Its value changes from `from` to `to`; if `from` is nil, the range of its
--- possible values grew.
+-- `from` and `to` are the slot's values before and after the body of a loop, or
+-- after two branches. If `from` is nil, the range of its possible values grew.
 function passes.slot(region, slot, from, to)
   local line = ("  pass %d: %s '%s' "):format(region.passes,
     slot.t and "field" or slot.f and "upvalue" or "local", slot.name)

@@ -73,7 +73,7 @@ local function check_running(session)
 end
 
 --- Returns the element that an expression such as "sA(3,5)" names, in the form
--- that a goal of the debugger has.
+-- of `changes` in a goal, the debugger's stop condition (Session:goals).
 ---@return table {mem: integer, element: integer, cta: integer, warp: integer,
 -- lane: integer}
 function show.element(session, what)

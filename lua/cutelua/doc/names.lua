@@ -429,8 +429,8 @@ local function members(class)
       if type(k) == "string" and not k:find "^_" and type(v) == "function"
         and (core.signature(v) or class.title) then
         -- TiledMma and TiledCopy share one metatable, and both kinds of atoms
-        -- share another. Of such methods, only those that lua/cute/meta
-        -- documents for this class are listed.
+        -- share another. A shared method is listed only if lua/cute/meta
+        -- documents it for this class.
         local shared = class.name:find "^tiled_" or class.name:find "_atom$"
         if not shared or meta.names[own .. k]
           or meta.names[own:gsub(":$", ".") .. k] then
@@ -612,8 +612,9 @@ function names.exact(name)
   return class and class_item(class)
 end
 
--- Reports whether `known`, an item, is what `name` may mean: the end of its
--- name, as in "tcgen05.commit", or a method after the name of any object.
+-- Reports whether `name` may mean the item `known`. It may be the end of the
+-- item's name, such as "tcgen05.commit", or the name of any object followed by
+-- a colon and the item, which is a method.
 local function may_mean(known, name)
   local method = name:match "^[%w_]+:([%w_]+)$"
   return known.name:sub(-#name - 1) == "." .. name or method

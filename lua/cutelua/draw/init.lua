@@ -44,7 +44,7 @@ local function check_options(opts)
 end
 
 --- If set, a function f(picture) that shows a picture instead of printing it.
--- The workshop sets it.
+-- cutelua.workshop.run sets it, to show pictures in the browser.
 draw.screen = nil
 
 -- Returns the output format (text, svg, latex, html) that the options request;

@@ -57,8 +57,9 @@ function changes.added(chunk, n, text)
           start = {line = n, column = 1}, stop = {line = n, column = 1}}
 end
 
---- Returns the first of the lines first, first + step, ..., last before which a
--- statement can be inserted; nil if there is none. step is 1 or -1.
+--- Searches the lines from `first` to `last`, upwards if `last` is less than
+-- `first`. Returns the number of the first line before which the statement
+-- `text` can be inserted without a syntax error; nil if there is none.
 ---@param lines string[]
 ---@param text string
 ---@param first integer

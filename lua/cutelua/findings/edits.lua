@@ -146,9 +146,9 @@ local function captured(place, pattern, with)
   end
 end
 
--- Returns the change that replaces the call at a place by `words`. The call is
--- one of the function that `old` calls, or of a variant of it, such as
--- cluster_arrive_relaxed for cluster_arrive.
+-- Returns the change that replaces the call at a place by `words`. The call
+-- must call the same function as the text `old`, or a variant of this function,
+-- such as cluster_arrive_relaxed for cluster_arrive.
 local function other_call(place, words, old)
   local name = old:match "([%w_]+)%("
   if not name then return nil end
@@ -168,9 +168,10 @@ local function option(place, name, value)
     or captured(place, "()()%)%s*$", (", {%s}"):format(new))
 end
 
--- Returns the change that replaces the part that the first matching pattern
--- captures in the call at a place. If none matches there, the nearest line
--- above it that sets an option is searched.
+-- Returns the change that replaces a part of the call at a place: the part that
+-- the first matching pattern captures. If no pattern matches there, searches
+-- other lines with the patterns that contain `=`, which match options. It
+-- searches the lines above, the nearest first, then the kernel's other files.
 local function first_captured(place, patterns, with)
   for _, pattern in ipairs(patterns) do
     local change = captured(place, pattern, with)

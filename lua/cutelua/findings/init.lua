@@ -381,8 +381,8 @@ local function ticking(progress, name)
   end
 end
 
---- Makes the collector add all later launches on the simulator, even those that
--- a runner set before executes.
+--- Makes the collector add all later launches on the simulator. If another
+-- runner is set (kernel.runner), it still executes the launches.
 function Collector:watch()
   local runner = kernel.runner or {}
   local run = runner.run or function(program, launch)

@@ -1,7 +1,7 @@
 --- Edits that are likely to repair a fault or an error, although no search has
--- checked them. They insert operations that are missing in a round of a
--- pipeline, let one thread execute a line, use another stage of an mbarrier, or
--- slightly change statements near the fault (cutelua.findings.variants).
+-- checked them. They insert the missing operations of a pipeline, let only one
+-- thread execute a line, or use another stage of an mbarrier. They also change
+-- statements near the fault slightly (cutelua.findings.variants).
 local changes = require "cutelua.findings.changes"
 local code = require "cutelua.findings.code"
 local pipelines = require "cutelua.findings.pipelines"

@@ -1,7 +1,7 @@
 --- Tries edits of a script by running a command again on the changed texts,
--- each time in a copy of this process. Before the script runs, a first copy is
--- forked, which waits. It forks a copy of itself for each trial, in which no
--- script has run yet.
+-- each time in a copy of this process. Before the script runs, this process
+-- forks a copy, which waits. For each trial, the waiting process forks a copy
+-- of itself, in which no script has run yet.
 local changes = require "cutelua.findings.changes"
 local core = require "cute.core"
 local json = require "cutelua.text.json"

@@ -74,7 +74,8 @@ local function similar(c, name)
   return list
 end
 
--- Replaces letters in a text as the name `to` differs from the name `from`.
+-- Changes the names in a text as `from` was changed to `to`: replaces each
+-- letter of `from` that differs from the letter of `to` at the same position.
 -- Only names whose new form occurs in the script c are changed.
 local function renamed(c, text, from, to)
   if #from ~= #to then return text end
@@ -287,9 +288,9 @@ local function calls_by_key(c)
   return by, index
 end
 
--- Returns the COMPARED calls of a list in the order of the text that are
--- nearest to line `here`, on which call i of the list is. The nearest is first;
--- of two calls with the same distance, the earlier one.
+-- Returns at most COMPARED calls of `list` that are nearest to line `here`, the
+-- nearest first. Of two calls at the same distance, the earlier one is first.
+-- `list` is in the order of the text, and its call i is on line `here`.
 local function nearest(c, list, i, here)
   local from, to = math.max(1, i - COMPARED), math.min(#list, i + COMPARED)
   while from > 1 and line_of(c, list[from - 1]) == line_of(c, list[from]) do

@@ -121,8 +121,8 @@ function learn.values(block, env)
   return got
 end
 
---- Runs a block of Lua. Returns the block's lines as text, with the value of
--- each line that has `-->` below the line.
+--- Runs a block of Lua. Returns the block's lines as text, in which the current
+-- values follow each `-->`. A value of several lines is below its line.
 ---@param block table
 ---@param env table
 ---@return string

@@ -1,6 +1,6 @@
 --- `cutelua learn`: a lesson in the terminal. It shows the text piece by piece
--- and runs its Lua code. At an exercise it waits for an answer: a typed line of
--- Lua, or the file that it wrote for the exercise and the learner changed.
+-- and runs its Lua code. At an exercise it writes a file and waits for an
+-- answer: a typed line of Lua, or the file after the learner has changed it.
 local cli = require "cutelua.program.cli"
 local complete = require "cutelua.program.complete"
 local core = require "cute.core"

@@ -160,9 +160,9 @@ end
 -- Requests about names
 ---------------------------------------------------------------------------
 
--- Returns the tensor or layout that a name holds at a line, which counts from
--- 1. If several have this name, it is the one declared last at or above the
--- line, or else the first one.
+-- Returns the tensor or layout that a name holds at a line. Lines count from 1.
+-- If several objects have this name, returns the last one that is declared at
+-- or above the line, or else the first one.
 local function fact_of(at, name, line)
   local best
   for _, fact in ipairs(at.facts) do

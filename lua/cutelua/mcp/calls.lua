@@ -1,6 +1,6 @@
 --- Runs the calls of `cutelua mcp` in workers (cutelua.mcp.worker), one process
 -- for each call. A script that crashes, exhausts memory or never ends thus
--- cannot harm the server. One more worker is always started in advance.
+-- cannot harm the server. A worker for the next call is started in advance.
 --
 -- A call is a table:
 --   request     the request for the worker

@@ -225,9 +225,9 @@ local function take_header(s, session)
   return true
 end
 
---- Returns a function that takes arriving bytes, like that of rpc.lines, but
--- each message has a header with its Content-Length, as in the Language Server
--- Protocol.
+--- Returns a function that takes arriving bytes and passes each message to the
+-- session, like rpc.lines. Each message has a header with its Content-Length,
+-- as in the Language Server Protocol.
 ---@param session table
 ---@return fun(bytes: string)
 function rpc.headed(session)

@@ -7,7 +7,7 @@
 -- name, facts = {{what, value, true if the value is bad}, ...}, missing =
 --   {sentence, ...}.
 -- keys: {{file, line}, ...}, where `file` is the number of one of the page's
---   files. Keys above the field `lines` are used only by `things`.
+--   files. Only `things` uses keys greater than the launch's number `lines`.
 -- cu: {text = {line, ...}, at = {key or 0, ...}}.
 -- ptx, sass: {text =, at = {line of cu or 0, ...}}; sass.live: the
 --   number of live registers at each line.
@@ -248,8 +248,8 @@ local function part_of(layout)
     cute.make_layout(math.min(cute.size(layout, 1), 64))})
 end
 
--- Returns the picture of x in the form that the page's script takes. Of a large
--- layout, only a part is drawn.
+-- Returns the picture of x in the form that the page's script takes. Draws only
+-- a part of a large layout.
 local function drawn(x)
   local draw, part = require "cutelua.draw", nil
   if type(x) == "string" then

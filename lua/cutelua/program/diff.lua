@@ -253,9 +253,9 @@ function Diff.__tostring(d)
 end
 
 --- Compares two versions of a kernel. As text, the result shows changes of the
--- CUDA C, of the compiler's registers and instructions (if NVRTC is installed),
--- and of the counters of their last runs. Its fields .cuda, .ptx and .sass are
--- whole texts in which changed lines are marked. .ptx and .sass are false if
+-- CUDA C and of the counters of the last runs. If NVRTC is installed, it also
+-- shows changes of registers and instructions. Its fields .cuda, .ptx and .sass
+-- are whole texts with changed lines marked. .ptx and .sass are false if
 -- there is no compiler. .sass also needs nvdisasm.
 ---@param before table a kernel that ran, a call, a prepared launch, a program
 ---@param now table

@@ -39,8 +39,8 @@ local function furthest(a, b, from, m, n)
   end
 end
 
--- Adds to `out` the edits that convert lines from + 1 to from + m of a into
--- lines from + 1 to from + n of b.
+-- Adds to `out` the edits that convert m lines of text a to n lines of text b.
+-- In each text, these lines begin after the first `from` lines.
 local function middle(out, a, b, from, m, n)
   local all, d = furthest(a, b, from, m, n)
   if not all then

@@ -9,9 +9,9 @@ local function quiet() end
 
 --- Returns a function that takes the finished fraction (0 to 1) and shows it in
 -- a separate line, at intervals of EVERY seconds. Closing the second result
--- removes this line, as the fraction 1 does. `doing` says what takes so long,
--- if not a single run; later calls without `doing`, by runs of this work, show
--- nothing.
+-- removes this line, as the fraction 1 does. The argument `doing` names a task
+-- of many runs, whose progress the fraction then is. After a call with `doing`,
+-- calls without it, which come from the task's single runs, show nothing.
 ---@param name string the kernel's name
 ---@param write? fun(text: string) when absent: standard error, if it is a
 -- terminal

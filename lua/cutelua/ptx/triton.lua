@@ -297,8 +297,8 @@ end
 -- Returns the launch options `opts`, completed from Triton's metadata, and
 -- allocates the scratch memory of the call. opts.grid counts Triton's programs;
 -- the returned grid counts blocks, because a program is a cluster of num_ctas
--- blocks. If `prepared` is given, the grid of a prepared launch in blocks, the
--- function only allocates scratch memory.
+-- blocks. `prepared` is the grid of a prepared launch, in blocks. If it is
+-- given, the function only allocates scratch memory.
 local function launch_options(k, call, opts, prepared)
   if prepared then return add_scratch(k, call, prepared) end
   local made = {}

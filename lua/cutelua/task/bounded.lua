@@ -32,8 +32,8 @@ local own = bounded.U.f64
 -- u: the unit roundoff of the candidate's arithmetic. A result whose magnitude
 -- is below `least` has an additional error of `tiny`.
 local u, least, tiny
--- If set, the unit roundoff of every type is at least this. Errors are then
--- expected errors instead of bounds. Rounding errors are assumed to be
+-- The least unit roundoff of every type, or nil. If it is set, errors are
+-- expected errors instead of bounds. Rounding errors are then assumed to be
 -- independent and random, so that their squares are added (Higham and Mary, A
 -- New Approach to Probabilistic Rounding Error Analysis, 2019). Inputs are also
 -- rounded.
@@ -225,9 +225,9 @@ end)
 bounded.sin = apply(math.sin, function() return 1 end)
 bounded.cos = apply(math.cos, function() return 1 end)
 
---- Returns e^x. A candidate may compute it as exp2(x log2(e)). The rounding
--- error of this product changes the result by a relative error of |x| times as
--- much.
+--- Returns e^x. A candidate may compute it as exp2(x log2(e)). If the product x
+-- log2(e) has the relative error d, the result has an additional relative error
+-- of |x| d.
 ---@param x any
 ---@return table
 function bounded.exp(x)

@@ -128,8 +128,8 @@ local function expectations_vary(task, a, b)
   return false
 end
 
--- Types that are coarser than a task's type may be, the finest first: {type,
--- name in reports}.
+-- Types that may be coarser than the type in which a task computes, the finest
+-- first: {type, name in reports}.
 local COARSER = {{"f32", "f32"}, {"f16", "f16 or tf32"}, {"bf16", "bf16"}}
 
 -- Wrong outputs fit a coarser type if their errors are at most this many times

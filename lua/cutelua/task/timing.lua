@@ -7,8 +7,8 @@ local gpu = require "cutelua.bench.measure"
 
 local timing = {}
 
--- Records the launches of `run` as a graph. Returns the graph, and the
--- arguments of its launches by name, in which tensors are copies on the device.
+-- Records the launches of `run` as a graph. Returns the graph, and a table of
+-- the arguments by name. The tensors in the table are copies on the device.
 local function graph_of(run, watch, fields, list, device)
   local own = {}
   for k, v in pairs(fields) do own[k] = v end
@@ -43,8 +43,8 @@ local function seconds(result)
 end
 
 --- Runs a candidate. Returns the bytes of its outputs by name, and {differ =
--- whether the outputs of the last launch differ}. With o.timed, the table also
--- has times in seconds: {cold =, hot =, rival = {cold =, hot =}?}.
+-- whether a later launch had other outputs}. With o.timed, the table also has
+-- times in seconds: {cold =, hot =, rival = {cold =, hot =}?}.
 ---@param candidate fun(a: table)
 ---@param watch table of cutelua.task.guard
 ---@param fields table arguments and sizes by name

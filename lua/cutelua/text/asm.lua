@@ -11,8 +11,8 @@ local asm = {}
 
 local function lines_of(text) return (text .. "\n"):gmatch "([^\n]*)\n" end
 
---- Returns a listing of PTX that has line information. Directives with lines,
--- and the sections for debuggers, are left out.
+--- Returns a listing of PTX that has line information. Omits the directives
+-- .loc and .file, and the sections for debuggers.
 ---@param text string
 ---@return {text: string[], at: (integer|false)[]}
 function asm.ptx(text)

@@ -20,7 +20,7 @@ end
 
 -- Updates the facts f about 64-bit registers for one line of a PTX function.
 -- f.of[r]: the parameters to whose memory register r may point. f.chosen[r]:
--- whether r depends on a selection.
+-- whether r depends on the result of a selp.
 local function note_register(f, line)
   local op, to, rest = line:match "^%s*(%l[%w.:_]*)%s+(%%rd%d+),%s*(.-);"
   if not op then return end
@@ -37,9 +37,9 @@ local function note_register(f, line)
   end
 end
 
--- Returns the number of the first parameter of a PTX function whose memory is
--- written and also loaded with ld.global.nc. The address of the load must come
--- from a selection.
+-- Returns the number of a parameter of a PTX function, or nil. The function
+-- writes the parameter's memory, and also loads it with ld.global.nc from an
+-- address that depends on the result of a selp.
 local function merged_parameter(ptx)
   local f = {of = {}, chosen = {}}
   local written, loads = {}, {}
@@ -111,8 +111,9 @@ local function f64_loop(_, out, opts)
     .. "written\n  compile with --ptxas-options=-O2"
 end
 
--- Finds cp.async with a cache policy from sm_90 on. If its shared address has a
--- uniform part, ptxas before 13.4 leaves out the registers of both.
+-- Finds cp.async with a cache policy, from sm_90 on. If the shared address has
+-- a uniform part, ptxas before 13.4 omits the registers of that part and of the
+-- policy.
 local function hinted_copy(_, out, opts)
   local sm = tonumber((opts.arch or ""):match "^sm_(%d+)")
   local version = tonumber(core.nvrtc_version())

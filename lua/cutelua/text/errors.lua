@@ -191,7 +191,7 @@ local function leaders(rest)
   return out, folded
 end
 
--- Words before the second position of a fault in a simulator's report.
+-- Labels that precede the second position of a fault in a simulator's report.
 local OTHER = {["the other"] = true, ["first access"] = true,
                ["second access"] = true}
 

@@ -103,8 +103,8 @@ local function fewer(r)
     .. "group too"):format(call, r.most)
 end
 
--- Values of a fault's field `lack`, which says what was missing, for which the
--- thread may have used the wrong stage of a ring.
+-- Values of a fault's field `lack` that suggest that the thread used the wrong
+-- stage of a ring. The field says what was missing.
 local STAGE_LACKS = {pending = true, wait = true, stage = true, bytes = true,
                      parity = true}
 
@@ -208,7 +208,7 @@ local function unsignalled(r)
     and source.line(r.file2, r.line2) or ""
   local class = made:match "%f[%w]Pipeline(%a+)"
   local full, empty = other_side(r.ring or "")
-  -- Bytes that no thread expected count as a begun round.
+  -- A round also counts as begun if bytes arrive that no thread expected.
   if not class or ((r.rounds or {})[r.ring] ~= 0 and r.facts.bytes >= 0) then
     return
   end
@@ -449,9 +449,9 @@ local function coordinates(gap, m)
 end
 
 -- Reports whether too few blocks explain a gap (elements that were never
--- accessed). This is the case if the blocks do not reach the end of a mode of
--- an output, and the gap is that end. The gap may also have the same
--- coordinates in a mode of an input.
+-- accessed). In this case, the blocks do not reach the end of a mode of an
+-- output. The gap is that end, or has the same coordinates in a mode of equal
+-- extent, for example of an input.
 local function explained(gap, gaps)
   for _, other in ipairs(gaps) do
     for _, m in ipairs(other.stored and other.few and other.modes or {}) do

@@ -15,7 +15,7 @@ local function rows(list)
   return out
 end
 
---- What to write instead of a name of another language.
+--- For each name of another language, the text to write instead.
 foreign.NAMES = rows {
   -- Python
   ["None"] = "nil, or cute._ in a coordinate", ["True"] = "true",

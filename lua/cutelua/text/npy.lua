@@ -77,9 +77,9 @@ local function parse_dict(text)
 end
 
 -- Returns the element type of a file whose header contains the type description
--- `descr`. Several types share a description, so it is the first type in
--- `names` for which ml_dtypes writes this one. Returns nil and a reason if
--- there is none.
+-- `descr`. Several types share a description. The result is the first type in
+-- `names` that ml_dtypes writes as `descr`. Returns nil if there is none; also
+-- returns a reason if ml_dtypes writes `descr` for other types.
 local function type_by_reader(descr, base, names)
   for _, name in ipairs(names) do
     local t = by_name[tostring(name)]

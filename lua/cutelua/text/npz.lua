@@ -59,9 +59,9 @@ local function find_directory(f, size)
   return place, bytes, count
 end
 
--- Reads the sizes and the position of member m that exceed 32 bits from the
--- extra field of ZIP64. `extra` contains the member's extra fields. Returns m,
--- or nil and a reason if a field is invalid.
+-- Reads those sizes and positions of member m that exceed 32 bits. They are in
+-- the extra field of ZIP64. `extra` contains all extra fields of the member.
+-- Returns m, or nil and a reason if a field is invalid.
 local function read_zip64(m, extra)
   local at = 1
   while at + 3 <= #extra do

@@ -52,8 +52,8 @@ end
 
 -- Returns the numbers of two modes whose coordinates are probably swapped in a
 -- line; nil if there are none. `most` has the maximum of each coordinate. One
--- of them must be exactly the last index of the other mode. at: the coordinates
--- of the faulting access.
+-- of these maxima must equal the last index of the other mode. `at` has the
+-- coordinates of the faulting access.
 local function exchanged_modes(most, extents, at)
   for k, n in ipairs(extents) do
     for other, m in ipairs(extents) do
@@ -65,8 +65,8 @@ local function exchanged_modes(most, extents, at)
   end
 end
 
--- Returns advice on an access behind a condition that is true for a coordinate
--- outside of the tensor.
+-- Returns advice on an access whose condition is true for a coordinate outside
+-- of the tensor.
 local function condition(at, extents)
   for k, n in ipairs(at) do
     if n >= extents[k] then

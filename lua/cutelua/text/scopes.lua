@@ -7,9 +7,9 @@ local OPENS = {["do"] = true, ["then"] = true, ["repeat"] = true}
 local CLOSES = {["end"] = true, ["until"] = true, ["elseif"] = true,
                 ["else"] = true}
 
---- Returns the offset at which the local variable `name` is declared that is
--- visible at `offset`; nil if there is none. Parameters and the variables of
--- `for` loops count as locals.
+--- Returns the offset of the local declaration of `name` that is visible at
+-- `offset`; nil if there is none. Parameters and the variables of `for` loops
+-- count as locals.
 ---@param list table[] the tokens, from cutelua.text.tokens.of
 ---@param name string
 ---@param offset integer

@@ -108,8 +108,8 @@ function Strays:tell()
   for _, s in ipairs(self.list) do s:tell(self.kernel) end
 end
 
---- Returns an object that finds such assignments during the next trace of
--- `func`. Returns nil if `func` assigns no variable outside the kernel.
+--- Returns an object that finds assignments of variables outside the kernel,
+-- during the next trace of `func`. Returns nil if `func` assigns none.
 ---@param kernel string name of the kernel
 ---@param func function
 ---@return {look: fun(self), tell: fun(self)}?

@@ -72,9 +72,9 @@ local function other(name, known, env)
   return core.nearest(name, list)
 end
 
--- Reports whether a line declares a name. Also returns true if the name is a
--- local of the file and the line creates a function: an unused local is not
--- among a function's upvalues.
+-- Reports whether a line declares a name. A line that creates a function also
+-- counts if the name is a local of the file. A local that the function does not
+-- use is not among its upvalues, so the local seems undefined.
 local function declared(name, text, whole)
   local at = "%f[%w_]" .. name .. "%f[^%w_]"
   if text:find("%f[%w_]for%f[^%w_][^=]-" .. at)

@@ -209,7 +209,7 @@ function tables.merge(t, more, name)
   end
   local into = t[name] or {}
   t[name] = into
-  -- Maps the names of t's classes without the epilogue to the full names.
+  -- Maps t's class names, without the epilogue's name, to full class names.
   local known = {}
   for class in pairs(into) do known[tuned.nameless(class)] = class end
   for class, rows in pairs(more) do

@@ -51,8 +51,8 @@ end
 -- The epilogue of main's argument: the function that creates it, and its name.
 local make, named
 
--- Returns a table that maps the names of the candidates for a set of operands
--- to candidates. It also has the fields p, the problem, and call, the ops.gemm
+-- Returns a table of the candidates for a set of operands, by name. The table
+-- also has two other fields: `p` is the problem, and `call` is the ops.gemm
 -- call.
 local function offers_of(set, device)
   if not set.offers then
@@ -122,8 +122,8 @@ function worker.in_turn(runs)
   end}
 end
 
--- Returns an object that runs and times a candidate, for the benchmark. Checks
--- the candidate's results when it prepares it for the first time.
+-- Returns an object that runs and times a candidate, for the benchmark. On the
+-- first call for a candidate, prepares its launches and checks its results.
 local function contestant(o, name)
   if o.contestant then return o:contestant(name) end
   if o.ready[name] then return o.ready[name] end

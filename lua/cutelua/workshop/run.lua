@@ -129,8 +129,8 @@ local function words_of(request, name)
 end
 
 -- Creates a tensor for each array that was read from a file, as a global in
--- `env`. Removes an array that can no longer be read from the list, and raises
--- an error.
+-- `env`. If the file of an array can no longer be read, removes the array from
+-- the list and raises an error.
 local function put_arrays(env)
   for i, one in ipairs(arrays) do
     local array, why = npy.read(one.name)

@@ -1,5 +1,5 @@
--- One warp initializes an mbarrier at which the other warp waits. Fault: no
--- barrier of the block follows, and the other warp comes first.
+-- One thread initializes an mbarrier at which all warps wait. Fault: no barrier
+-- of the block follows, and another warp waits before the initialization.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: used_before_init.lua:17: mbarrier 'full'[0] is used with nothing that
 --   orders its mbarrier_init before the use [mbarrier]

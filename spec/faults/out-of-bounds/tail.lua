@@ -1,5 +1,5 @@
--- Stores a matrix by tiles that do not divide it. Fault: no predicate. The
--- advice must not mention exchanged coordinates.
+-- Stores a matrix by tiles that do not divide it. Fault: the store has no
+-- predicate. The advice must not mention exchanged coordinates.
 -- expect: cutelua: simulator: kernel k: 1 fault [kernel-fault]
 -- expect: tail.lua:13: write outside global tensor 'C': coordinate … of
 --   (24,64) [out-of-bounds]

@@ -4,8 +4,8 @@
 -- counts elements of its type. In addresses, neighbouring lanes are 2^16
 -- columns apart, so they are 2^16 * 32 / bits elements apart.
 --
--- The functions take the shape of a partition ((M,N),Rest...). The tiles that
--- the rest modes count are placed in the columns behind the first tile.
+-- The functions take the shape of a partition ((M,N),Rest...). The further
+-- tiles that the rest modes count are in the columns after the first tile.
 local core = require "cute.core"
 
 local tmem = {}

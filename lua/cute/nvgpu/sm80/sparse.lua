@@ -14,8 +14,8 @@
 --     cute.autovec_copy(tCgE, tCrE)
 --     cute.gemm(mma, acc, {tCrA, tCrE}, tCrB, acc)
 --
--- Here B's second mode has extent K, so that of A has extent K/2 and that of
--- the metadata extent W.
+-- The second modes have these extents: K for B, K/2 for the stored values of A,
+-- and W for the metadata.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 

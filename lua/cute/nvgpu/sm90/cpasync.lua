@@ -431,9 +431,9 @@ local function check_slices(values, ctas, dtype, swizzle)
 end
 
 -- Returns the layout that maps coordinates of the tensor to coordinates of the
--- tensor map. Along mode 0, these count elements of the tensor. `tensor` is the
--- list of the tensor's leaves; only a map whose first mode has several leaves
--- needs it.
+-- tensor map. Along mode 0, the map's coordinates count elements of the tensor.
+-- `tensor` is the list of the tensor's leaves; only a map whose first mode has
+-- several leaves needs it.
 local function coordinates(gmem, modes, tensor)
   local shape = core.shape(gmem)
   local flat, zeros = core.flatten_to_tuple(core.make_basis_like(shape)), {}
@@ -505,8 +505,8 @@ end
 -- wider integer, a box has more bytes: kernels load scale factors of 8 bits
 -- with cute.i16, because the 512 bytes of 128 rows are then one box.
 --
--- The layout in shared memory may repeat elements (stride 0), as the layouts of
--- scale factors do, where the tensor repeats them. A box has each element once.
+-- The layout in shared memory may repeat elements (stride 0) that the tensor
+-- repeats, too. Layouts of scale factors do so. A box has each element once.
 --
 -- Operations that copy rows, such as CopyBulkTensor2DGather4G2SOp, need
 -- gmem_coord_tensor, a tensor of i32 with the row numbers. Its layout is

@@ -23,8 +23,8 @@ local function is_bias(v, bias)
   return rawequal(x[1], y[1]) and x[2] == y[2]
 end
 
--- Returns the index of tensor t in `values`, the captured values. Error
--- messages call t entry i of the option `gradients`.
+-- Returns the index in `values` (the captured values) of tensor t, which is
+-- entry i of the option `gradients`. Raises an error unless t is there once.
 local function position(refuse, o, values, t, i)
   local found
   for n, v in ipairs(values) do

@@ -1,6 +1,6 @@
---- Products of MX formats by kernels/gemm_sm80 that first convert operands to 8
--- bits: operands of 6 bits, and operands with fewer bits than the other
--- operand.
+--- Products of MX formats by kernels/gemm_sm80, for which an earlier launch
+-- converts operands to 8 bits: operands of 6 bits, and operands with fewer bits
+-- than the other operand.
 local sm80 = require "cute.ops.family.sm80"
 
 -- gemm_sm80 accepts any layout, so no operand is repacked for its layout alone.

@@ -146,7 +146,7 @@ end
 
 function sm90.list(p)
   local out = candidates(p, false)
-  -- Few rows with 16-bit types and scale factors are left to gemm_skinny.
+  -- Products of few rows with 16-bit types and scale factors use gemm_skinny.
   if p.gated or p.ragged or p.group and p.a.bits == 16 then return out end
   local turned = candidates(p, true)
   return table.move(turned, 1, #turned, #out + 1, out)

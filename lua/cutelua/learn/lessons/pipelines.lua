@@ -21,9 +21,9 @@ local function multiplied(k, depth)
 end
 
 -- Returns how many tiles are being copied while a warp executes an MMA. To find
--- out, it steps through k(A, B, C) in the debugger and notes the number at each
--- MMA. It ignores the 1/`tiles` largest of these numbers, and returns the
--- largest remaining number.
+-- out, it steps through k(A, B, C) in the debugger. At each MMA it counts the
+-- pending copies of the warp. It drops the largest counts, a fraction 1/`tiles`
+-- of all, and converts the largest remaining count from copies to tiles.
 local function tiles_under_way(k, A, B, C, tiles)
   local flying, copies = {}, 0
   cute.debug(k, A, B, C, {grid = 1, block = 128, device = "sim:sm_80"},

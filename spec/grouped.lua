@@ -193,8 +193,8 @@ function grouped.wrong(c, family, device)
 end
 
 --- Passes unvalidated offsets and counts to the kernel. Checks that the kernel
--- limits them to the matrix, and that it computes the remaining rows. Returns a
--- description of the first mistake, or nil.
+-- limits them to the matrix, and that it computes the rows of the groups and
+-- writes no others. Returns a description of the first mistake, or nil.
 function grouped.wild(list, family, device)
   for _, form in ipairs {"rows", "masked"} do
     local E, M, N, K = #list - (form == "rows" and 1 or 0), 70, 24, 64
@@ -219,7 +219,7 @@ function grouped.wild(list, family, device)
       k.kernel(A, B, to, where):launch {grid = k.grid(M, N, E),
         block = k.block, device = device}
     end
-    local stop = math.min(math.max(list[1], 0), M)
+    local stop, seen = math.min(math.max(list[1], 0), M), {}
     for e = 0, E - 1 do
       local from, rows = stop, math.min(math.max(list[e + 1], 0), M)
       if form == "rows" then
@@ -228,6 +228,7 @@ function grouped.wild(list, family, device)
       end
       for i = 0, rows - 1 do
         local row = form == "rows" and from + i or i
+        seen[form == "rows" and row or e * M + row] = true
         for j = 0, N - 1, 5 do
           local sum = 0
           for k = 0, K - 1 do
@@ -239,6 +240,15 @@ function grouped.wild(list, family, device)
             return ("%s: row %d of group %d has %s at %d, not %s"):format(form,
               i, e, x, j, sum)
           end
+        end
+      end
+    end
+    for i = 0, (form == "rows" and 1 or E) * M - 1 do
+      for j = 0, seen[i] and -1 or N - 1, 5 do
+        local x = form == "rows" and D(i, j) or D(i // M, i % M, j)
+        if x ~= UNTOUCHED then
+          return ("%s: row %d, which is no group's, has %s at %d"):format(form,
+            i, x, j)
         end
       end
     end

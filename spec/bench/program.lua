@@ -14,7 +14,7 @@ end
 
 local t = measure.table "The program (a shell that starts it included)"
 local f <close> = assert(io.open(measure.program, "rb"))
-t:add("size", f:seek "end" / 1e6, "MB", 5.5)
+t:add("size", f:seek "end" / (1 << 20), "MiB", 5.5)
 t:add("cutelua -e ''", starts("-e ''", 31), "ms", 10)
 t:add("cutelua -e 'require\"cute\"'", starts("-e 'require\"cute\"'", 31), "ms",
       10)

@@ -51,8 +51,8 @@ float cudafn_expm1(float x) {
 
 // ---- logarithms ----
 
-// A number x in the form 2^e (1 + r). `bits` has the f32 bits of x or, if x is
-// subnormal, of x 2^n, where n is a parameter of split.
+// A number x in the form 2^e (1 + r). `bits` has the f32 bits of x. If x is
+// subnormal, they are those of x * 2^n, where n is a parameter of split().
 typedef struct Split {
   uint32_t bits;
   float e, r;

@@ -106,7 +106,7 @@ static void read_vector(lua_State *L, int opts, LayoutFn *fn) {
       if (run == 1) continue;
       if (fn->mode >= 0)
         face_error(L, ERR_ARG, "make_composed_layout: two numbers of the "
-                   "option vector are above 1, but elements are contiguous "
+                   "option 'vector' are above 1, but elements are contiguous "
                    "along one mode only");
       fn->mode = (int)i - 1;
       fn->run = run;

@@ -48,7 +48,7 @@ static Ref amount_of(const Fn *fn, const Ins *i) {
   return r;
 }
 
-// mbar_of returns the memory object of the mbarrier among the operands of i,
+// mbar_of returns the memory object of the mbarrier that is an operand of i,
 // and sets *first to whether this is the first operand. map_of returns the
 // operand of a copy that is the address of a tensor map. Both return 0 if there
 // is no such operand.

@@ -256,9 +256,9 @@ static int64_t grain_along(Ctx *cx, const Outer *f, const int *path, int n) {
   return g;
 }
 
-// Returns the length of the runs of consecutive indices of l that l's outer
-// function maps to consecutive values. l's innermost layout has coordinates as
-// values.
+// Splits the indices of l into runs: in a run, l's outer function maps
+// consecutive indices to consecutive values. Returns the length of the runs.
+// The values of l's innermost layout must be coordinates.
 static int64_t coord_grain(Ctx *cx, Layout l) {
   if (!l.outer) return 1;
   Flat f = flat_coalesce(cx, flat_of(cx, layout_inner(l)), false);

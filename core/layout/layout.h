@@ -44,8 +44,8 @@ typedef struct Outer {
   enum { OUTER_SWIZZLE, OUTER_LAYOUT, OUTER_FN } kind;
   Swizzle sw;
   const LayoutFn *fn;
-  // The layout of an OUTER_LAYOUT, else 1:0. `l` also has the next offset and
-  // the next outer function of the chain.
+  // The layout of an OUTER_LAYOUT, else 1:0. The offset and the outer function
+  // of `l` are the next ones of the chain.
   Layout l;
 } Outer;
 

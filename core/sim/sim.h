@@ -62,10 +62,10 @@ typedef struct SimTwins {
   int32_t block[2][3];
 } SimTwins;
 
-// A wrong element of output `out` of a launch, at the coordinate `at` in
-// `modes` modes. Its value is `got`. According to the shapes, it should be
-// `want`: a sum of elements of input in[0], or of products of elements of in[0]
-// and in[1]. `src` is the source line of a store; 0: none was found.
+// A wrong element of output `out` of a launch. Its coordinate is `at`, which
+// has `modes` modes, and its value is `got`. The shapes suggest `want`: the sum
+// of elements of input in[0], or the sum of products of elements of in[0] and
+// in[1]. `src` is the source line of a store; 0: none was found.
 typedef struct SimWrongSum {
   uint32_t src;
   int32_t out, in[2];      // arguments, as indices into Fn.arg

@@ -129,7 +129,7 @@ describe("a layout through a Lua function", function()
     raises("returned 1.5 for 3", bad, function() return 1.5 end)
     raises("returned \"x\" for 3", bad, function() return "x" end)
     raises("power of two", bad, print, {vector = 3})
-    raises("two numbers of the option vector are above 1", bad, print,
+    raises("two numbers of the option 'vector' are above 1", bad, print,
            {vector = {2, 2}})
     raises("vector must be an integer", bad, print, {vector = "wide"})
     raises("outside of the buffer of 16", function()

@@ -510,8 +510,9 @@ describe("ops.sample", function()
            function()
       return (ops.sample(X, 1, sim {top_p = 0.5}))
     end)
-    raises("ops.sample: temperature = 0; more than 0 is needed: "
-      .. "ops.reduce(X, \"argmax\", {by = \"row\"})", function()
+    raises("ops.sample: temperature = 0; more than 0 is needed. For the "
+      .. "most probable index, call ops.reduce(X, \"argmax\", {by = \"row\"})",
+      function()
         return (ops.sample(X, 1, sim {temperature = 0}))
       end)
     raises("ops.sample: top_k = 6; 1 to 5 is needed", function()

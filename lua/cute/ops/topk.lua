@@ -92,8 +92,8 @@ local function check_options(call, n)
   local o = call.o
   local t, p = o.temperature or 1, o.top_p or 1
   if t <= 0 or t ~= t then
-    call:fail("temperature = %s; more than 0 is needed: ops.reduce(X, "
-      .. "\"argmax\", {by = \"row\"}) returns the most probable index",
+    call:fail("temperature = %s; more than 0 is needed. For the most probable "
+      .. "index, call ops.reduce(X, \"argmax\", {by = \"row\"})",
       core.show(t))
   elseif p <= 0 or p > 1 or p ~= p then
     call:fail("top_p = %s; more than 0 and at most 1 is needed", core.show(p))

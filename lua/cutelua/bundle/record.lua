@@ -756,7 +756,7 @@ local function name_tensors(variant, config)
   end
 end
 
--- Sets the names of a variant's numbers to those given by cute.bundle.number.
+-- Names the numbers among a variant's arguments as cute.bundle.number does.
 local function name_numbers(variant, config)
   for _, n in ipairs(variant.numbers) do
     local given = config[n.argument]

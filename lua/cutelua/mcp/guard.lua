@@ -1,7 +1,7 @@
 --- Sets the limits of a worker of `cutelua mcp`, and the globals of its script.
 --
 -- A script gets globals without io, os, debug and package. It may require only
--- modules of cute, the library of kernels, and the harness of lessons. If a
+-- modules of cute, the library of kernels, and the harness of the lessons. If a
 -- script still reaches a function that opens files, the operating system
 -- rejects the call: the process's limit allows no further open files, sockets
 -- and pipes.

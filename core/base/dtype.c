@@ -163,7 +163,7 @@ static const Format *format(DType t) {
 
 // Converts x to ue8m0, which represents powers of two by their exponents. Drops
 // the sign. Zero and values below 2^-127 become 2^-127. A value halfway between
-// two powers (1.5 * 2^e) rounds to the even code.
+// two powers (1.5 * 2^e) rounds up, as in PyTorch, ml_dtypes and ONNX.
 static uint64_t to_ue8m0(double x) {
   if (isnan(x)) return 0xff;
   if (isinf(x)) return 0xfe;
@@ -171,7 +171,7 @@ static uint64_t to_ue8m0(double x) {
   double f = frexp(fabs(x), &e);  // |x| = f * 2^e with f in [0.5, 1)
   if (f == 0) return 0;
   int code = e - 1 + 127;
-  if (f > 0.75 || (f == 0.75 && (code & 1))) code++;
+  if (f >= 0.75) code++;
   return (uint64_t)(code < 0 ? 0 : code > 0xfe ? 0xfe : code);
 }
 

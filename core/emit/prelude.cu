@@ -453,12 +453,12 @@ static __device__ __forceinline__ float ue8m0_to_f32(unsigned char x) {
 }
 
 //: f32_to_ue8m0
-// The nearest power of two; of two equally near the even code.
+// The nearest power of two; of two equally near the larger.
 static __device__ __forceinline__ unsigned char f32_to_ue8m0(float x) {
   unsigned a = __float_as_uint(x) & 0x7fffffffu;
   if (a > 0x7f800000u) return 0xff;
-  if (a < 0x800000u) return a > 0x600000u;
-  return min((a + 0x3fffffu + (a >> 23 & 1u)) >> 23, 0xfeu);
+  if (a < 0x800000u) return a >= 0x600000u;
+  return min((a + 0x400000u) >> 23, 0xfeu);
 }
 
 //: i4_to_int

@@ -340,11 +340,11 @@ describe("numbers", function()
   end)
 
   it("convert to types without infinities by one rule", function()
-    -- The result is the nearest power of two. On a tie it is the one whose
-    -- exponent code is even. Beyond the range it is the least or the largest
-    -- one.
+    -- The result is the nearest power of two, on a tie the larger one (as in
+    -- PyTorch, ml_dtypes and ONNX). Beyond the range it is the least or the
+    -- largest one.
     for x, want in pairs {[0] = 2.0 ^ -127, [-1] = 1, [1.1] = 1, [1.5] = 2,
-                          [3] = 2,
+                          [3] = 4, [0.75] = 1,
                           [2.0 ^ -130] = 2.0 ^ -127, [3e38] = 2.0 ^ 127,
                           [2.0 ^ 127] = 2.0 ^ 127} do
       assert.equal(want, rounded("ue8m0", x), x)

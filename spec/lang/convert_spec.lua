@@ -107,6 +107,27 @@ describe("x:to(type)", function()
     end
   end)
 
+  it("rounds to the nearest power of two in ue8m0, half way up", function()
+    local list = {0.0, -0.0, -3.0, INF, NAN, 3.4e38, 2.0 ^ -128, 2.0 ^ -149}
+    for e = -127, 127, 9 do
+      for _, x in ipairs {1, 1.25, 1.5 - 2.0 ^ -20, 1.5, 1.75} do
+        list[#list + 1] = x * 2.0 ^ e
+      end
+    end
+    local y, run = converted(list, "f32", "ue8m0")
+    for i, x in ipairs(list) do
+      local best = 2.0 ^ -127
+      for e = -126, 127 do
+        local there = 2.0 ^ e
+        if math.abs(x) - best >= there - math.abs(x) then best = there end
+      end
+      local got = y(i - 1)
+      assert.is_true(x ~= x and got ~= got or got == best, x)
+    end
+    if not cudahost.compiler() then return end
+    assert.equal(core.param_memory(y):bytes(), cudahost.run({run})[1][2])
+  end)
+
   it("takes all but 0 as true", function()
     local y = converted({0.0, -0.0, 0.5, NAN, -INF}, "f32", "boolean")
     for i, want in ipairs {false, false, true, true, true} do

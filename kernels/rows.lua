@@ -86,10 +86,10 @@ local function stage_bytes(p, o)
 end
 
 -- Sets the fields of plan p that follow from `steps`, the maximum number of
--- vectors of a chunk for each thread.
-local function spread(p, o, steps)
+-- vectors of a chunk for each thread, and from `threads`, if it is given.
+local function spread(p, o, steps, threads)
   local vectors, blocks = up(o.n, p.width), p.blocks * p.cluster
-  p.threads = o.threads or threads_for(up(vectors, blocks), steps)
+  p.threads = threads or threads_for(up(vectors, blocks), steps)
   p.all = p.threads * blocks  -- threads of all blocks that share a row
   p.steps = math.min(steps, up(vectors, p.all))
   p.chunks = up(vectors, p.steps * p.all)
@@ -148,8 +148,7 @@ function rows.plan(o)
   if not given then
     threads, each = held_by(up(o.n, p.width), steps, p.width, o)
   end
-  spread(p, threads and setmetatable({threads = threads}, {__index = o}) or o,
-         each or steps)
+  spread(p, o, each or steps, o.threads or threads)
   local smem = o.smem or SMEM
   local can = p.width * o.dtype.bits >= 32 and stage_bytes(p, o) <= smem
   p.staged = can and (o.staged or o.staged == nil and p.chunks > 1)
@@ -165,7 +164,7 @@ function rows.plan(o)
     -- With two blocks of 1024 threads, a thread has at most 32 registers.
     p.min_blocks = 2
   elseif p.chunks > 1 and not p.staged and not o.values then
-    spread(p, o, 2 * steps)
+    spread(p, o, 2 * steps, o.threads)
   end
   return p
 end
@@ -320,19 +319,19 @@ function Plan:fragment(dtype)
   return cute.make_rmem_tensor({self.width, self.steps}, dtype)
 end
 
--- Copies the vectors that are inside the row. o.name: the copy's atom;
--- o.priority: the L2 priority of the source's lines (kernels/l2_priority.lua).
-local function copy(plan, from, to, pred, o)
+-- Copies the vectors that are inside the row. `priority` is the L2 priority of
+-- the source's lines (kernels/l2_priority.lua), `name` the copy's atom.
+local function copy(plan, from, to, pred, priority, name)
   local t = from.element_type
-  cute.copy(cute.make_copy_atom(o.name or "UniversalCopy", t, {
+  cute.copy(cute.make_copy_atom(name or "UniversalCopy", t, {
     num_bits_per_copy = plan.width * t.bits,
-    level2_eviction_priority = o.priority}), from, to, pred and {pred = pred})
+    level2_eviction_priority = priority}), from, to, pred and {pred = pred})
 end
 
 local function to_registers(plan, from, pred, other, priority)
   local held = plan:fragment(from.element_type)
   if pred then held:fill(other) end
-  copy(plan, from, held, pred, {priority = priority})
+  copy(plan, from, held, pred, priority)
   return held:load()
 end
 
@@ -348,8 +347,7 @@ end
 function Plan:store(t, at, vector, chunk)
   local held = self:fragment(t.element_type)
   held:store(vector:to(t.element_type))
-  copy(self, held, self:part(t, at.row, chunk), self:inside(at.inside, chunk),
-       {})
+  copy(self, held, self:part(t, at.row, chunk), self:inside(at.inside, chunk))
 end
 
 --- Returns the vector (W,S) of this thread's elements. Elements that lie beyond
@@ -420,8 +418,8 @@ function Source:ask(at, chunk)
   local wide = plan.width * t.element_type.bits == 128
   copy(plan, plan:part(t, at.row, chunk), self:slot(at, chunk),
     plan:inside(at.inside, chunk),
-    {name = wide and "SM80_CP_ASYNC_CACHEGLOBAL"
-      or "SM80_CP_ASYNC_CACHEALWAYS"})
+    nil,
+    wide and "SM80_CP_ASYNC_CACHEGLOBAL" or "SM80_CP_ASYNC_CACHEALWAYS")
   if self.place == #self.all then cute.arch.cp_async_commit_group() end
 end
 

@@ -506,10 +506,9 @@ size_t patchlib_get(lua_State *L, Ctx *cx, int t, const Fn *fn,
 // drops it. Raises an error if the patch inserts an instruction.
 static Ins edited(lua_State *L, const Ins *was, const SimPatch *e) {
   Ins i = *was;
-  unsigned shift = hint_field(HINT_SEM)->shift;
   if (e->how == PATCH_SEM)
-    i.flags = (uint16_t)((i.flags & ~(7u << shift)) |
-                         (unsigned)e->sem << shift);
+    i.flags = (uint16_t)((i.flags & ~hint_mask(HINT_SEM)) |
+                         (unsigned)e->sem << hint_field(HINT_SEM)->shift);
   else if (e->how == PATCH_DROP)
     i = (Ins){.op = OP_NOP, .src = i.src, .birth = i.birth};
   else

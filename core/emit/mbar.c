@@ -50,7 +50,7 @@ static struct MbarCall form_of(const Emit *e, const Ins *i) {
   m.far = operand_ref(e->fn, i, ROLE_RANK);
   m.old = !target_has(e->sm, FT_MBARTRY);
   if (m.old && phase) m.flags |= MBF_TEST;
-  if (m.old) m.flags &= ~(7u << hint_field(HINT_SEM)->shift);
+  if (m.old) m.flags &= ~hint_mask(HINT_SEM);
   return m;
 }
 

@@ -184,7 +184,6 @@ enum { SCOPE_NONE, HINT_SCOPES(HV) };
 enum { EVICT_ANY, HINT_EVICTS(HV) };
 enum { PREFETCH_NONE, HINT_PREFETCHES(HV) };
 enum { LEVEL2_ANY, HINT_LEVELS2(HV) };
-enum { LEVEL2_HINTS = 15 << 12 };  // the fields of PREFETCH and LEVEL2
 #undef HV
 // Code relies on this order: memory orders from the weakest to the strongest,
 // scopes from the narrowest to the widest.
@@ -207,8 +206,12 @@ typedef struct HintField {
   struct { const char *name, *ptx; } value[8];
 } HintField;
 const HintField *hint_field(HintId f);
+// Returns the bits of Ins.flags that are the field of hint f.
+static inline unsigned hint_mask(HintId f) {
+  return ((1u << hint_field(f)->bits) - 1) << hint_field(f)->shift;
+}
 static inline unsigned hint_get(unsigned flags, HintId f) {
-  return flags >> hint_field(f)->shift & ((1u << hint_field(f)->bits) - 1);
+  return (flags & hint_mask(f)) >> hint_field(f)->shift;
 }
 // Other bits of Ins.flags. For MBAR* they are in the COP field.
 // - MBF_ARRIVE: MBARTX also arrives.

@@ -224,8 +224,9 @@ static void load_from(PtxOp *o, const Access *x, Place p, Ref v[8]) {
   if (moves_whole(x)) {
     Ref regs = through(o, x->own, x->n);
     Ref y[4] = {regs, number(o, DT_I32, 0), p.mem, p.off};
+    unsigned kept = hint_mask(HINT_PREFETCH) | hint_mask(HINT_LEVEL2);
     operands_emit(b->cx, b->fn, (Ins){.op = OP_COPY,
-      .imm = x->n * x->type.bits, .flags = x->flags & LEVEL2_HINTS}, y, 4,
+      .imm = x->n * x->type.bits, .flags = (uint16_t)(x->flags & kept)}, y, 4,
       NULL, 0);
     p = (Place){regs, 0};
     ld.flags = 0;

@@ -5,8 +5,6 @@
 -- The emitter avoids code that these faults affect. This module searches for
 -- such code in kernels that users write in CUDA C: in their text, and in the
 -- PTX that NVRTC generates from it.
-local core = require "cute.core"
-
 local faults = {}
 
 -- Returns the union of two sets of names; either set may be nil.
@@ -116,7 +114,7 @@ end
 -- policy.
 local function hinted_copy(_, out, opts)
   local sm = tonumber((opts.arch or ""):match "^sm_(%d+)")
-  local version = tonumber(core.nvrtc_version())
+  local version = tonumber(out.nvrtc)
   if not sm or sm < 90 or not version or version >= 13.4 then return nil end
   local op = (out.ptx or ""):match "cp%.async%.c[ag]%.[%w.:]*L2::cache_hint"
   return op and ("ptxas may make an illegal instruction of %s\n  leave out the "

@@ -19,7 +19,12 @@
 -- issues TMA loads of Q and dO far ahead of their use. Two or three warpgroups,
 -- the consumers, issue the MMAs. Another thread (two threads if the order of
 -- sums is fixed) adds the consumers' tiles of dQ to f32 accumulators in global
--- memory. The last kernel converts these accumulators to dQ.
+-- memory. The third kernel converts these accumulators to dQ.
+--
+-- If few heads of K are shared by many heads of Q, there are few blocks with
+-- much work each. With the option `splits`, several blocks then share the heads
+-- of Q of a tile of keys. Each block stores its sums of dK and dV in f32, and a
+-- fourth kernel adds them, always in the same order.
 --
 -- Options:
 -- tile {rows, keys}: the tile of scores that a block computes at once.
@@ -38,10 +43,13 @@
 -- tasks: with heads of 256, the consumers have different tasks (tasks.lua). The
 --   default is true if the order of sums is not fixed, and neither `modify` nor
 --   `ragged` is given.
+-- splits: the number of blocks that share the heads of Q of a head of K, a
+--   divisor of H/G.
 -- modify: a function that returns score_mod and mask_mod, see
 --   kernels/attention.lua.
--- keys, heads, sms: the numbers of keys, of heads of K in all batches, and of
---   multiprocessors, if known; they select the tile.
+-- rows, keys, heads, group, sms: if known, the numbers of rows and of keys in
+--   a batch, of heads of K in all batches, of heads of Q for each of them, and
+--   of multiprocessors; they select the tile and `splits`.
 local cute = require "cute"
 local edges = require "kernels.attention_bwd_sm90.edges"
 local flash = require "kernels.flash"
@@ -71,7 +79,8 @@ end
 -- ds_stages: integer?, sum_stages: integer?, pieces: integer?,
 -- rounded: boolean?, deterministic: boolean?, ragged: boolean?,
 -- list: boolean?, modify: function?, keys: integer?, heads: integer?,
--- sms: integer?, tasks: boolean?, name: string?}
+-- sms: integer?, rows: integer?, group: integer?, splits: integer?,
+-- tasks: boolean?, name: string?}
 -- causal: a row sees the keys up to its own position; window: {left, right},
 -- the number of visible keys before and after it, false for all
 return function(given)
@@ -87,7 +96,9 @@ return function(given)
   self.before = kernel("attention_rows", edges.THREADS, edges.before(o))
   self.kernel = kernel(given.name or WHAT, o.block, make_kernel(o),
                        {min_blocks = 1})
-  self.behind = kernel("attention_dq", 128 * o.sharers, edges.behind(o))
+  self.behind = kernel("attention_dq", 128 * o.sharers, edges.dq(o))
+  self.last = o.splits > 1
+    and kernel("attention_dkv", 128 * o.sharers, edges.dkv(o)) or nil
 
   --- Returns a list with {atom, coordinates} for each operand that TMA
   -- accesses, in the order of the kernel's parameters.
@@ -125,20 +136,28 @@ return function(given)
     return o.ragged and sequences.count(S, B, M) or tiles.count(S, M)
   end
 
+  -- Returns the number of tiles of keys of a head of K in all batches.
+  local function key_tiles(T, B)
+    return o.ragged and sequences.count(T, B, N) or tiles.count(T, N) * B
+  end
+
   --- Returns the sizes of the buffers that the kernels share: {sums = number of
-  -- f32 accumulators of dQ, logs = number of f32 LSEs, delta = number of f32
+  -- f32 accumulators of dQ, parts = number of f32 accumulators of dK and dV, 0
+  -- unless `splits` exceeds 1, logs = number of f32 LSEs, delta = number of f32
   -- deltas, turns = number of i32 counters, 0 if the order of sums is not
   -- fixed}.
-  ---@return {sums: integer, logs: integer, delta: integer, turns: integer}
-  function self.sizes(S, H, B)
+  ---@return {sums: integer, parts: integer, logs: integer, delta: integer,
+  -- turns: integer}
+  function self.sizes(S, T, H, G, B)
     local rows = tiles_of(S, B) * M * H * (o.ragged and 1 or B)
-    return {sums = rows * o.head, logs = rows, delta = rows,
-            turns = o.deterministic and rows // M + 1 or 0}
+    local keys = o.splits > 1 and key_tiles(T, B) * N * G * o.splits or 0
+    return {sums = rows * o.head, parts = 2 * keys * o.head, logs = rows,
+            delta = rows, turns = o.deterministic and rows // M + 1 or 0}
   end
 
   -- Returns three views of `memory`, a table with a buffer for each size of
-  -- self.sizes(): the accumulators as (256,k,tiles), the LSEs as (rows,H,B),
-  -- and the deltas as (rows,H,B).
+  -- self.sizes(): the accumulators of dQ as (256,k,tiles), the LSEs as
+  -- (rows,H,B), and the deltas as (rows,H,B).
   local function views(S, H, B, memory)
     local count = tiles_of(S, B) * M
     if o.ragged then B = 1 end
@@ -167,13 +186,18 @@ return function(given)
   --- Returns the launches in the order in which they run.
   ---@return {kernel: any, grid: any, block: integer}[]
   function self.launches(S, T, H, G, B)
-    local rows = {tiles_of(S, B), H, o.ragged and 1 or B}
-    local keys = o.ragged and sequences.count(T, B, N) or tiles.count(T, N) * B
-    return {
-      {kernel = self.before, grid = rows, block = edges.THREADS},
-      {kernel = self.kernel, grid = keys * G, block = o.block},
-      {kernel = self.behind, grid = {rows[1] * o.slices, H, rows[3]},
+    local batches = o.ragged and 1 or B
+    local rows, keys = tiles_of(S, B), key_tiles(T, B)
+    local list = {
+      {kernel = self.before, grid = {rows, H, batches}, block = edges.THREADS},
+      {kernel = self.kernel, grid = keys * G * o.splits, block = o.block},
+      {kernel = self.behind, grid = {rows * o.slices, H, batches},
        block = 128 * o.sharers}}
+    if self.last then
+      list[4] = {kernel = self.last, grid = {2 * keys // batches, G, batches},
+                 block = 128 * o.sharers}
+    end
+    return list
   end
 
   --- Returns the arguments of launch i.
@@ -194,10 +218,15 @@ return function(given)
     local all = flash.batched(t.Q)
     local B, S, H = all.shape[1], all.shape[2], all.shape[3]
     local T, G = table.unpack(flash.batched(t.K).shape, 2, 3)
+    rules.need(H % (G * o.splits) == 0, WHAT, "splits = %d; a divisor of %d is "
+      .. "needed, the number of heads of Q for a head of K", o.splits, H // G)
     if o.ragged then B = cute.size(more.cu_q) - 1 end
     local acc, logs, delta = views(S, H, B, memory)
-    local cu_q = o.ragged and more.cu_q or nil
+    local cu_q, cu_k
+    if o.ragged then cu_q, cu_k = more.cu_q, more.cu_k end
     local turns = o.deterministic and memory.turns or nil
+    local sums = o.splits > 1 and parts.key_sums(o, memory.parts,
+      key_tiles(T, B) * G * o.splits) or nil
     if i == 1 then
       -- The accumulators need to be cleared only if blocks add in any order, or
       -- if there may be tiles to which no block adds. Otherwise, the first
@@ -207,15 +236,18 @@ return function(given)
               n = 8}
     elseif i == 3 then
       return {acc, t.dQ, scale + 0.0, cu_q, n = 4}
+    elseif i == 4 then
+      return {sums, t.dK, t.dV, scale + 0.0, cu_k, n = 5}
     end
-    local a = {n = 22}
+    local a = {n = 23}
     for k, m in ipairs(self.maps(t, acc)) do
       a[2 * k - 1], a[2 * k] = m[1], m[2]
     end
     a[17], a[18], a[19], a[20] = logs, delta, scale + 0.0,
-      order.section(o, S, T, H // G)
+      order.section(o, S, T, H // G // o.splits)
     a[21] = turns
-    a[22] = o.ragged and {cu_q = cu_q, cu_k = more.cu_k, dK = t.dK, dV = t.dV}
+    a[22] = sums
+    a[23] = o.ragged and {cu_q = cu_q, cu_k = cu_k, dK = t.dK, dV = t.dV}
       or o.list and {lists = more.lists, before = more.before} or nil
     return a
   end
@@ -230,7 +262,7 @@ return function(given)
     local T, G = table.unpack(flash.batched(K).shape, 2, 3)
     if o.ragged then B = cute.size(opts.cu.cu_q) - 1 end
     local memory = {}
-    for name, n in pairs(self.sizes(S, H, B)) do
+    for name, n in pairs(self.sizes(S, T, H, G, B)) do
       memory[name] = cute.empty({n}, name == "turns" and cute.i32 or cute.f32,
                                 {device = Q.device})
     end

@@ -66,7 +66,7 @@ local function finish(o, x, dk, dv)
   local function boxes()
     cute.when(x.tid:eq(0), function()
       for _, t in ipairs(list) do
-        producer.mover(t, true)(0, nil, x.n, 0, x.at.g, x.at.b)
+        producer.mover(t, true)(0, nil, x.n, 0, x.at.k, x.at.b)
       end
       cute.arch.cp_async_bulk_commit_group()
       cute.arch.cp_async_bulk_wait_group(0, true)
@@ -81,6 +81,18 @@ local function finish(o, x, dk, dv)
                        4 * (o.tasks and 1 or o.consumers))
     end
   end)
+end
+
+-- Stores the accumulators dk or dv, or both, of this block's share of the heads
+-- of Q to global memory. The kernel edges.dkv adds the shares.
+local function keep(x, dk, dv)
+  local function put(acc, i)
+    local to = x.parts(_, x.tid, _, 2 * x.part + i)
+    cute.autovec_copy(cute.make_tensor(acc.iterator,
+                                       cute.make_layout(to.shape)), to)
+  end
+  if dk then put(dk, 0) end
+  if dv then put(dv, 1) end
 end
 
 --- Computes the gradients of a tile of keys, x.n. Each consumer warpgroup calls
@@ -115,7 +127,13 @@ function consumer.run(o, x, task)
   order.walk(o, x, function(m, r)
     step(m, asks and cute.lt(m, from) | cute.ge(m, to) or nil, r)
   end)
-  if dk or dv then finish(o, x, dk, dv) else x.meet:arrive() end
+  if x.parts then
+    keep(x, dk, dv)
+  elseif dk or dv then
+    finish(o, x, dk, dv)
+  else
+    x.meet:arrive()
+  end
 end
 
 return consumer

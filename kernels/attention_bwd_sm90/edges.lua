@@ -1,5 +1,5 @@
---- The first and the last kernel of kernels/attention_bwd_sm90. They run before
--- and after the main kernel, with a block for each tile of rows.
+--- The kernels of kernels/attention_bwd_sm90 that run before and after the main
+-- kernel, with a block for each tile of rows (or of keys, for dK and dV).
 local cute = require "cute"
 local flash = require "kernels.flash"
 local parts = require "kernels.attention_bwd_sm90.parts"
@@ -36,12 +36,12 @@ end
 
 -- Returns two values: this block's sequence (sequences.part), and the index of
 -- the block's tile in the sequence. `place` is the tile's index among the tiles
--- of a head in one batch or, with cu, in all sequences.
-local function find(o, cu, place, b, X)
+-- of a head in one batch or, with cu, in all sequences. A tile has `size` rows.
+local function find(cu, place, b, X, size)
   if not cu then
     return sequences.part(nil, b, cute.size(X, 1)), place
   end
-  return sequences.find(cu, place, cute.size(X, 0), o.tile[1])
+  return sequences.find(cu, place, cute.size(X, 0), size)
 end
 
 --- Returns the function of the first kernel: (O, dO, LSE, logs, delta, acc,
@@ -56,7 +56,7 @@ function edges.before(o)
   return function(O, dO, LSE, logs, delta, acc, turns, cu_q)
     local tid = cute.arch.thread_idx()
     local place, h, b = cute.arch.block_idx()
-    local part, m = find(o, cu_q, place, b, O)
+    local part, m = find(cu_q, place, b, O, M)
     local S, lane = part.rows, tid % lanes
     local one, other = flash.head(O, part.b, h, cu_q, true),
       flash.head(dO, part.b, h, cu_q, true)
@@ -98,48 +98,108 @@ function edges.before(o)
   end
 end
 
---- Returns the function of the last kernel, (acc, dQ, scale, cu_q). It converts
--- the accumulators acc to dQ.
-function edges.behind(o)
-  local M, D = o.tile[1], o.head // o.slices
-  local mma, l = parts.mmas(o).dq, parts.layouts(o)
-  local is_turned = o.divided == "turned"
+-- Converts accumulators to 16 bits, and stores them to rows of a tensor.
+-- `sums` has this thread's accumulators of t, a tile of t.rows rows and
+-- t.columns columns: the result of the product t.mma with the extents
+-- t.extents. t.smem is the tile's layout in shared memory, and t.turned the
+-- transposed one if the product is transposed. Returns a function (X, row,
+-- column), which stores the tile to X (rows,D) from that row and column on.
+local function converter(o, t, tid, sums)
+  local threads = 128 * o.sharers
+  local s = cute.make_smem_tensor(o.dtype, t.smem, 1024)
+  local out = cute.make_fragment_like(sums, o.dtype)
+  out:store(sums:load():to(o.dtype))
+  local atom = cute.make_copy_atom(t.turned and "SM90_U16x8_STSM_T"
+    or "SM90_U32x4_STSM_N", o.dtype)
+  local r2s = cute.make_tiled_copy_C(atom, t.mma):get_slice(tid)
+  local to = t.turned and parts.view(s, t.turned) or s
+  cute.copy(atom, r2s:retile(out), r2s:partition_D(to)(cute._, cute._, cute._,
+                                                       0))
+  cute.arch.sync_threads()
+  local wide = t.columns // 8
+  local from = cute.zipped_divide(s(cute._, cute._, 0), {1, 8})
+  return function(X, row, column)
+    for i = 0, t.rows * wide // threads - 1 do
+      local e = i * threads + tid
+      local at, vector = e // wide, e % wide
+      cute.when(cute.lt(row + at, cute.size(X, 0)), function()
+        local r = cute.make_rmem_tensor({8}, o.dtype)
+        cute.autovec_copy(from(cute._, {at, vector}), r)
+        cute.autovec_copy(r, cute.local_tile(X(row + at, cute._), {8},
+                                             {column // 8 + vector}))
+      end)
+    end
+  end
+end
+
+-- Returns registers for accumulators of the product t.mma (see converter).
+local function registers(t)
+  return cute.make_rmem_tensor(t.mma:partition_shape_C(t.extents), cute.f32)
+end
+
+--- Returns the function of the third kernel, (acc, dQ, scale, cu_q). It
+-- converts the accumulators acc to dQ.
+function edges.dq(o)
+  local l = parts.layouts(o)
+  local t = {rows = o.tile[1], columns = o.head // o.slices, smem = l.dq,
+             mma = parts.mmas(o).dq, extents = parts.extents(o),
+             turned = o.divided == "turned" and l.turned.dq or nil}
   return function(acc, dQ, scale, cu_q)
     local tid = cute.arch.thread_idx()
     local place, h, b = cute.arch.block_idx()
-    local part, m = find(o, cu_q, place // o.slices, b, dQ)
-    local slice = place % o.slices
+    local part, m = find(cu_q, place // o.slices, b, dQ, t.rows)
     local rows, heads = cute.arch.grid_dim()
-    local s = cute.make_smem_tensor(o.dtype, l.dq, 1024)
-    local sums = cute.make_rmem_tensor(
-      mma:partition_shape_C(parts.extents(o)), cute.f32)
+    local sums = registers(t)
     local runs = parts.runs(o, acc(cute._, cute._,
       ((b * heads + h) * rows + place) * o.pieces), tid, 1)(cute._, cute._, 0)
     cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
                                              cute.make_layout(runs.shape)))
-    local out = cute.make_fragment_like(sums, o.dtype)
-    out:store((sums:load() * scale):to(o.dtype))
-    local atom = cute.make_copy_atom(is_turned and "SM90_U16x8_STSM_T"
-      or "SM90_U32x4_STSM_N", o.dtype)
-    local r2s = cute.make_tiled_copy_C(atom, mma):get_slice(tid)
-    local to = is_turned and parts.view(s, l.turned.dq) or s
-    cute.copy(atom, r2s:retile(out), r2s:partition_D(to)(cute._, cute._,
-                                                         cute._, 0))
-    cute.arch.sync_threads()
-    local wide = D // 8
-    local X = flash.head(dQ, part.b, h, cu_q, true)
-    local from = cute.zipped_divide(s(cute._, cute._, 0), {1, 8})
-    for i = 0, M * wide // (128 * o.sharers) - 1 do
-      local e = i * 128 * o.sharers + tid
-      local at, vector = e // wide, e % wide
-      local row = m * M + at
-      cute.when(cute.lt(row, cute.size(X, 0)), function()
-        local r = cute.make_rmem_tensor({8}, o.dtype)
-        cute.autovec_copy(from(cute._, {at, vector}), r)
-        cute.autovec_copy(r, cute.local_tile(X(row, cute._), {8},
-                                             {slice * wide + vector}))
+    sums:store(sums:load() * scale)
+    converter(o, t, tid, sums)(flash.head(dQ, part.b, h, cu_q, true),
+                               m * t.rows, place % o.slices * t.columns)
+  end
+end
+
+--- Returns the function of the fourth kernel, (sums, dK, dV, scale, cu_k). It
+-- adds the accumulators `sums` (parts.key_sums) of the blocks that shared a
+-- tile of keys, and converts them to dK and dV. Even blocks compute dK, and odd
+-- blocks compute dV.
+function edges.dkv(o)
+  local l = parts.layouts(o)
+  local t = {rows = o.tile[2], columns = o.head, smem = l.k,
+             mma = parts.mmas(o).keys, extents = parts.key_extents(o),
+             turned = o.wide and l.turned.k or nil}
+  -- Adds and converts the accumulators first, first + 2, ... of `sums`. Stores
+  -- the result to X (rows,D) from `row` on.
+  local function convert(sums, first, factor, X, row)
+    local tid = cute.arch.thread_idx()
+    local all, one = registers(t), registers(t)
+    for i = 0, o.splits - 1 do
+      local from, to = sums(cute._, tid, cute._, first + 2 * i),
+        i == 0 and all or one
+      cute.autovec_copy(from, cute.make_tensor(to.iterator,
+                                               cute.make_layout(from.shape)))
+      if i > 0 then all:store(all:load() + one:load()) end
+    end
+    if factor then all:store(all:load() * factor) end
+    converter(o, t, tid, all)(X, row, 0)
+  end
+  return function(sums, dK, dV, scale, cu_k)
+    local place, g, b = cute.arch.block_idx()
+    local count, heads = cute.arch.grid_dim()
+    local n = place // 2
+    local part, at = find(cu_k, n, b, dK, t.rows)
+    local first = ((b * heads + g) * (count // 2) + n) * o.splits * 2
+    local row = at * t.rows
+    local function body()
+      cute.when(cute.eq(place % 2, 0), function()
+        convert(sums, first, scale, flash.head(dK, part.b, g, cu_k, true), row)
+      end, function()
+        convert(sums, first + 1, nil, flash.head(dV, part.b, g, cu_k, true),
+                row)
       end)
     end
+    if cu_k then cute.when(cute.lt(row, part.rows), body) else body() end
   end
 end
 

@@ -104,20 +104,22 @@ local function pipelines(o, x, logs, delta, loader)
 end
 
 -- Returns four values: this block's sequences of Q and of K (sequences.part);
--- its tile of keys {n = its index, g = its head of K, b = its batch}; and
--- whether the tile exists. t: the block's position in the order of tiles.
+-- its tile of keys {n = its index, g = its group of heads of Q, k = its head of
+-- K, b = its batch}; and whether the tile exists. t: the block's position in
+-- the order of tiles. A head of K has o.splits groups.
 local function find(o, x, t, section, more)
   local S, T = cute.size(x.q.coords, 0), cute.size(x.k.coords, 0)
-  local G, B = cute.size(x.k.coords, 2), cute.size(x.k.coords, 3)
+  local G, B = cute.size(x.k.coords, 2) * o.splits, cute.size(x.k.coords, 3)
   local M, N = o.tile[1], o.tile[2]
   if o.ragged then
     local k, n = sequences.find(more.cu_k, t // G, T, N)
-    return sequences.part(more.cu_q, k.b, S, M), k, {n = n, g = t % G, b = 0},
-      cute.lt(n * N, k.rows)
+    local g = t % G
+    return sequences.part(more.cu_q, k.b, S, M), k,
+      {n = n, g = g, k = g // o.splits, b = 0}, cute.lt(n * N, k.rows)
   end
   local n, g, b = order.place(t, tiles.count(T, N), G, B, section)
   return sequences.part(nil, b, S, M), sequences.part(nil, b, T, N),
-    {n = n, g = g, b = b}
+    {n = n, g = g, k = g // o.splits, b = b}
 end
 
 -- Moves operands of concatenated sequences so that they begin at this block's
@@ -133,7 +135,7 @@ local function move(o, x, q, k, more)
   for _, t in ipairs {x.k, x.v, x.dk, x.dv} do by(t, k.first) end
   local from = x.at.n * o.tile[2]
   local function rest(t)
-    return flash.section(t(_, x.at.g, _), k.first + from,
+    return flash.section(t(_, x.at.k, _), k.first + from,
                          cute.min(k.rows - from, o.tile[2]))
   end
   x.dk.rows, x.dv.rows = rest(more.dK), rest(more.dV)
@@ -160,17 +162,26 @@ end
 -- in the order of tiles. Returns two values. The first is a function that calls
 -- f(m, h, b) for each tile of rows that sees these keys. The second is whether
 -- the tile of keys exists, or nil if it always does.
-local function settle(o, x, t, section, more)
+local function settle(o, x, t, section, sums, more)
   local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
   local count = o.ragged
     and sequences.count(S, cute.size(more.cu_q) - 1, o.tile[1])
     or tiles.count(S, o.tile[1])
   local q, k, at, exists = find(o, x, t, section, more)
   x.at, x.n, x.b, x.S, x.T = at, at.n, k.b, q.rows, k.rows
-  x.heads = H // cute.size(x.k.coords, 2)
+  local G = cute.size(x.k.coords, 2)
+  x.heads = H // (G * o.splits)
   x.sight = order.sight(o, x.S, x.T)
   x.rows = {order.rows(o, x.n, x.S, x.T)}
   function x.acc.tile(m, h) return (at.b * H + h) * count + q.tile + m end
+  if sums then
+    -- Only blocks whose tile of keys exists store accumulators.
+    if o.ragged then cute.undefined_ok(sums) end
+    local N = o.ragged and sequences.count(cute.size(x.k.coords, 0),
+      cute.size(more.cu_k) - 1, o.tile[2]) or tiles.count(x.T, o.tile[2])
+    x.parts, x.part = sums, ((at.b * G + at.k) * N + k.tile + at.n)
+      * o.splits + at.g % o.splits
+  end
   if o.ragged then move(o, x, q, k, more) end
   x.listed = o.list and lister(x, more)
   return function(f)
@@ -185,6 +196,7 @@ end
 -- logs and delta (rows,H,B), scale, and the number of heads in a section
 --   (order.lua);
 -- the counters, if the order of sums is fixed, else nil;
+-- the accumulators of dK and dV, if o.splits exceeds 1, else nil;
 -- a table or nil: {cu_q, cu_k, dK, dV} for concatenated sequences, {lists,
 --   before} with a block mask (kernels/block_mask_rows.lua);
 -- the captured values for o.modify.
@@ -193,7 +205,8 @@ return function(o)
   local l, mma = parts.layouts(o), parts.mmas(o)
 
   return function(...)
-    local logs, delta, scale, section, turns, more = select(2 * #NAMES + 1, ...)
+    local logs, delta, scale, section, turns, sums, more =
+      select(2 * #NAMES + 1, ...)
     local done
     local tid = cute.arch.thread_idx()
     local warp = cute.arch.make_warp_uniform(cute.arch.warp_idx())
@@ -213,10 +226,10 @@ return function(o)
       producer_group = Group(Agent.Thread)}
     local drawn = draw(turns)
     pipeline.agent_sync()
-    local each, exists = settle(o, x, (drawn()), section, more)
+    local each, exists = settle(o, x, (drawn()), section, sums, more)
     x.mma, x.scale, x.tid = mma, scale, tid
     if o.modify then
-      x.score, x.mask, done = o.modify(select(2 * #NAMES + 7, ...))
+      x.score, x.mask, done = o.modify(select(2 * #NAMES + 8, ...))
     end
     -- Calls f if this block's tile of keys exists.
     local function when(f)

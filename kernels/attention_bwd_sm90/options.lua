@@ -2,6 +2,7 @@
 -- size, registers, shared memory.
 local core = require "cute.core"
 local cute = require "cute"
+local order = require "kernels.attention_bwd_sm90.order"
 local rules = require "kernels.operand_rules"
 
 local options = {}
@@ -12,8 +13,8 @@ local MOST = 227 * 1024 - 1024  -- bytes of shared memory, not counting barriers
 
 -- The names of all options.
 local NAMES = "name head dtype causal window tile stages do_stages ds_stages "
-  .. "sum_stages rounded deterministic pieces ragged list modify keys heads "
-  .. "sms tasks"
+  .. "sum_stages rounded deterministic pieces ragged list modify rows keys "
+  .. "heads group sms splits tasks"
 
 -- The default {tile, stages, do_stages, ds_stages} by head size. MASKED
 -- replaces some defaults for kernels with a mask, and CHANGED for kernels with
@@ -122,6 +123,63 @@ local function fewer_keys(o, given)
   return time(64, 0.92) < time(o.tile[2], 1) and {64, 64} or o.tile
 end
 
+-- The estimated speed of a block, in floating-point operations per
+-- microsecond; the bandwidth at which accumulators of dK and dV are written and
+-- read again, in bytes per microsecond; and the time in microseconds of the
+-- kernel that adds them.
+local SPEED, BANDWIDTH, LAUNCH = 4.5e6, 4e6, 3
+
+-- The largest number of blocks for which `splits` may exceed 1, for each
+-- multiprocessor. More blocks keep all multiprocessors busy anyway.
+local BLOCKS = 8
+
+-- Returns the time in which `sms` multiprocessors process `count` blocks of
+-- each of the given times, in descending order. Each multiprocessor takes the
+-- next block when it has finished one.
+local function makespan(times, count, sms)
+  local ends = {}  -- the times at which multiprocessors are free, ascending
+  for i = 1, sms do ends[i] = 0 end
+  for _, time in ipairs(times) do
+    for _ = 1, count do
+      local now, i = table.remove(ends, 1) + time, 1
+      while ends[i] and ends[i] < now do i = i + 1 end
+      table.insert(ends, i, now)
+    end
+  end
+  return ends[sms]
+end
+
+-- Returns the number of blocks that share the heads of Q of a tile of keys:
+-- the divisor of `group` with the shortest estimated time.
+local function splits_for(o, given)
+  local M, N, S, T = o.tile[1], o.tile[2], given.rows, given.keys
+  local tile = 10 * M * N * o.head / SPEED
+  local seen = {}  -- for each tile of keys, the number of tiles of rows
+  for n = 0, (T + N - 1) // N - 1 do
+    local first, last = order.rows(o, n, S, T)
+    seen[n + 1] = last - first
+  end
+  table.sort(seen, function(a, b) return a > b end)
+  local best, least = 1, math.huge
+  local most = BLOCKS * given.sms // (#seen * given.heads)
+  for s = 1, math.min(most, given.group) do
+    if given.group % s == 0 then
+      local times = {}
+      for i, n in ipairs(seen) do
+        -- A block without tiles of rows takes about as long as one tile.
+        times[i] = (n * (given.group // s) + 1) * tile
+      end
+      local time = makespan(times, given.heads * s, given.sms)
+      if s > 1 then
+        time = time + LAUNCH
+          + 2 * 8 * #seen * N * o.head * given.heads * s / BANDWIDTH
+      end
+      if time < least then best, least = s, time end
+    end
+  end
+  return best
+end
+
 --- Returns all options: the given ones, and defaults for all missing ones.
 ---@param given table
 ---@return table
@@ -159,6 +217,8 @@ function options.complete(given)
   o.producer_registers, o.registers = table.unpack(
     o.tasks and TASKS_REGISTERS or REGISTERS[o.consumers])
   o.block = (o.consumers + 1) * WARPGROUP
+  rules.integers(WHAT, given, {"splits"}, 1, 1024)
+  o.splits = given.splits or given.rows and splits_for(o, given) or 1
   return o
 end
 

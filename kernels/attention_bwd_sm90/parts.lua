@@ -105,6 +105,21 @@ function parts.extents(o)
   return {o.tile[1], o.head // o.slices}
 end
 
+--- Returns the extents of the products for dK and dV: {N, D}, or {D, N} if they
+-- are transposed.
+function parts.key_extents(o)
+  if o.wide then return {o.head, o.tile[2]} end
+  return {o.tile[2], o.head}
+end
+
+--- Returns a view of f32 accumulators: (4,threads,R,2 count) for dK and dV of
+-- `count` tiles of keys. A thread has R runs of four accumulators of each.
+function parts.key_sums(o, t, count)
+  local threads, size = 128 * o.sharers, o.tile[2] * o.head
+  return cute.make_tensor(t.iterator, cute.make_layout(
+    {4, threads, size // (4 * threads), 2 * count}, {1, 4, 4 * threads, size}))
+end
+
 --- Returns the part of t that belongs to this thread: (4,R,count), which is R
 -- runs of four accumulators in each slice. t has `count` slices of accumulators
 -- of dQ, or pieces of slices, one after another in shared or global memory. The

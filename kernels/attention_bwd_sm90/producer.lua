@@ -52,7 +52,7 @@ function producer.load(x, ready, at, each)
   local ask_q, ask_g = filler(x.q), filler(x.g)
   for i, t in ipairs {x.k, x.v} do
     ready:arrive_and_expect_tx(i - 1, t.atom.tx_bytes)
-    producer.mover(t)(0, ready:get_barrier(i - 1), at.n, 0, at.g, at.b)
+    producer.mover(t)(0, ready:get_barrier(i - 1), at.n, 0, at.k, at.b)
   end
   each(function(m, h, b)
     ask_q(m, h, b)

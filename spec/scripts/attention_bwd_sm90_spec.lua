@@ -270,6 +270,44 @@ local function check_sequences(o, lengths, with)
   end
 end
 
+describe("attention_bwd_sm90 with several blocks for a head of K", function()
+  for i, d in ipairs {64, 96, 128, 192, 256} do
+    it(("divides heads of Q of %d elements%s"):format(d,
+       support.long(i)), function()
+      check({b = 2, s = 70, t = 100, h = 4, g = 2, d = d, causal = true},
+            {splits = 2})
+      check({s = 40, t = 130, h = 6, g = 1, d = d},
+            {splits = 3, deterministic = false})
+    end)
+  end
+
+  it("divides heads of Q whose scores change #long", function()
+    local function score(s, at) return s / (1 + at.h):to(cute.f32) end
+    for i, c in ipairs {{64}, {256, false}, {256, true}} do
+      local p, whole = problem {s = 70, t = 80, d = c[1], h = 4, g = 2,
+                                seed = i}, {}
+      for splits = 1, 2 do
+        local r = run(backward, p, {deterministic = not c[2], tasks = c[2],
+          splits = splits, modify = function() return score end})
+        assert.is_true(r.ok, tostring(r))
+        for _, name in ipairs(NAMES) do
+          local t = p[name]
+          if splits == 1 then
+            whole[name] = {}
+            for e = 0, cute.size(t) - 1 do
+              whole[name][e] = core.param_memory(t)[e]
+            end
+          else
+            local mean, most = oracle.distance(t, whole[name])
+            assert.is_true(mean < 1e-3 and most < 0.05,
+                           ("%s: %g, %g"):format(name, mean, most))
+          end
+        end
+      end
+    end
+  end)
+end)
+
 describe("attention_bwd_sm90 of concatenated sequences", function()
   for i, d in ipairs {64, 128, 256, 96, 192} do
     it(("is that of each, with heads of %d #long"):format(d), function()
@@ -288,13 +326,21 @@ describe("attention_bwd_sm90 of concatenated sequences", function()
     check_sequences({h = 2, g = 1, d = 256, right = 0},
       {{5, 70}, {130, 130}, {64, 3}, {0, 9}, {1, 100}}, {tasks = true})
   end)
+
+  it("divides the heads of Q among blocks #long", function()
+    for i, c in ipairs {{64}, {256, true}, {192}} do
+      check_sequences({h = 4, g = 1, d = c[1], right = 0, seed = i},
+        {{5, 70}, {130, 130}, {0, 9}, {64, 3}},
+        {splits = 2, tasks = c[2], deterministic = c[2] and false})
+    end
+  end)
 end)
 
 describe("attention_bwd_sm90", function()
   -- Returns the temporary memory that the kernels k share.
   local function memory(k, p)
     local m = {}
-    for name, n in pairs(k.sizes(p.s, p.h, p.b)) do
+    for name, n in pairs(k.sizes(p.s, p.t, p.h, p.g, p.b)) do
       m[name] = cute.empty({n}, name == "turns" and cute.i32 or cute.f32)
     end
     return m
@@ -332,6 +378,7 @@ describe("attention_bwd_sm90", function()
     schedules({s = 96, t = 130, d = 64, causal = true},
               {tile = {64, 64}, deterministic = false})
     schedules({s = 70, t = 100, d = 64}, {ds_stages = 1})
+    schedules({s = 70, t = 60, d = 64, h = 2, g = 1}, {splits = 2})
   end)
 
   it("is right in all schedules of warpgroups with tasks #long", function()
@@ -411,6 +458,33 @@ describe("attention_bwd_sm90", function()
 end)
 
 describe("attention_bwd_sm90's options", function()
+  it("divide the heads of Q if some blocks would take long", function()
+    local function splits(S, heads, group, causal)
+      return backward({head = 128, rows = S, keys = S, heads = heads,
+                       group = group, sms = 132, causal = causal
+                       }).options.splits
+    end
+    -- 128 blocks keep 132 multiprocessors equally busy. With a causal mask, the
+    -- first block has 16 times the rows of the last block.
+    assert.equal(1, splits(2048, 8, 8))
+    assert.equal(2, splits(2048, 8, 8, true))
+    -- 64 blocks
+    assert.equal(2, splits(512, 16, 8))
+    assert.equal(4, splits(512, 16, 8, true))
+    -- One head of Q cannot be divided, and 8192 blocks need not be.
+    assert.equal(1, splits(512, 16, 1, true))
+    assert.equal(1, splits(2048, 512, 8, true))
+  end)
+
+  it("refuse to divide heads unequally", function()
+    local p = oracle.problem {s = 20, d = 64, h = 3, g = 1}
+    local _, why = pcall(function()
+      run(backward, p, {splits = 2})
+    end)
+    assert.truthy(tostring(why):find("splits = 2; a divisor of 3 is needed, "
+      .. "the number of heads of Q for a head of K", 1, true), tostring(why))
+  end)
+
   it("pick the tile that keeps more multiprocessors busy", function()
     local function tile(keys, heads, causal)
       return backward({head = 256, keys = keys, heads = heads, sms = 132,

@@ -30,11 +30,15 @@ local function hopper_kernels(call, device, q, o, extra)
   elseif not tiles.has(q.D) then
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
+  -- Sequences of different lengths count as if their lengths were equal.
+  local parts = q.ragged and math.max(q.B, 1) or 1
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
                     dtype = q.dtype, deterministic = call.o.deterministic,
                     ragged = q.ragged or nil, modify = o.modify,
                     list = o.list and true,
-                    keys = q.T, heads = q.G * q.B,
+                    rows = (q.S + parts - 1) // parts,
+                    keys = (q.T + parts - 1) // parts, heads = q.G * q.B,
+                    group = q.H // q.G,
                     sms = device.info and device.info.sms or 132}
   local ok, why = k.takes(call.Q, call.K, call.V, call.dO, call.out[2],
                           call.out[3])
@@ -48,9 +52,9 @@ end
 -- also returns the number of rows of a tile (padding in
 -- kernels/attention_bwd_sm90/sequences.lua).
 local function hopper_steps(call, p, k, q, scale)
-  local sizes, place = k.sizes(q.S, q.H, q.B), {}
+  local sizes, place = k.sizes(q.S, q.T, q.H, q.G, q.B), {}
   p.floats = 0
-  for _, name in ipairs {"sums", "logs", "delta", "turns"} do
+  for _, name in ipairs {"sums", "parts", "logs", "delta", "turns"} do
     place[name], p.floats = p.floats, p.floats + sizes[name]
   end
   local more = call.blocks and block_mask.by_keys(call, p, q, k.options.tile)

@@ -178,8 +178,9 @@ end
 -- as fractions of a copy's speed, for bf16 on an H200. Staged rows of 32768
 -- elements use half as many threads as for softmax (RMSNorm: 0.97 instead of
 -- 0.95). LayerNorm of rows in registers halves a number of threads of 512 or
--- more (16384: 253 us instead of 256). If only one block of 1024 threads fits,
--- it processes twice as many elements at a time (65536: 0.96 instead of 0.94).
+-- more (16384: 253 us instead of 256), RMSNorm only 512 (8192: 251.7 us instead
+-- of 255.3). If only one block of 1024 threads fits, it processes twice as many
+-- elements at a time (65536: 0.96 instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
@@ -187,12 +188,13 @@ local function spread(o, layer)
   end
   local p = plan {}
   if o.threads or o.min_blocks then return p end
-  if layer and p.chunks == 1 and p.threads >= 512 then
+  local halve = p.threads == 512 and not o.pdl or layer and p.threads >= 512
+  if p.chunks == 1 and halve then
     local values = 2 * p.steps * p.width
     if values <= rows.most(o.dtype, o.residual and 2) then
       return plan {threads = p.threads // 2, values = values}
     end
-    p = plan {staged = true}
+    if layer then p = plan {staged = true} end
   end
   if p.min_blocks == 2 then
     return plan {threads = 512, min_blocks = false}

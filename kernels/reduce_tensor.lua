@@ -568,6 +568,15 @@ end
 
 local function smaller(a, b) return cute.min(a, b) end
 
+-- Lets the next launch begin after this block's loads, which the next launch
+-- cannot delay any more. On an H200, sums of 2048 rows of 4096 bf16 take 3.17
+-- us instead of 3.41, and sums along the other mode 4.17 us instead of 4.86.
+-- Indices along the other mode are an exception: argmax of 2^19 columns of four
+-- elements takes 3.6 us instead of 2.4.
+local function begin_next(o)
+  if o.pdl then cute.arch.griddepcontrol_launch_dependents() end
+end
+
 -- Reduces the elements that follow the last whole vector of a row into a
 -- thread's state, and returns the new state. how: {tail = the number of these
 -- elements, at = the index of the row, lane = the thread's index among the
@@ -639,6 +648,7 @@ function reduce_tensor.along(o)
       state = with_tail(o, s, X, state, {tail = tail, at = at, lane = lane,
                                          split = split, other = other})
     end
+    begin_next(o)
     state = over_threads(o, s, state, index and tail == 0)
     local first = cute.eq(lane, 0)
     cute.when(inside and first & inside or first, function()
@@ -681,6 +691,7 @@ function reduce_tensor.across(o)
       acc = walk(o, s, n, row, rows, split, get, second(other, view, at),
                  index and where)
     end
+    if not o.index then begin_next(o) end
     local state = held(acc)
     local shared = {}
     if rows > 1 then

@@ -38,6 +38,13 @@ local function expm1(x)
   return sum
 end
 
+-- Returns log(1 + x). The second factor corrects the error of the rounded sum
+-- (Kahan).
+local function log1p(x)
+  local y = 1 + x
+  return y == 1 and x or math.log(y) * (x / (y - 1))
+end
+
 local EXACT = {
   sigmoid = sigmoid,
   silu = function(x) return x * sigmoid(x) end,
@@ -48,6 +55,9 @@ local EXACT = {
   relu = function(x) return math.max(x, 0) end,
   expm1 = expm1,
   elu = function(x) return x > 0 and x or expm1(x) end,
+  softplus = function(x)
+    return math.max(x, 0) + log1p(math.exp(-math.abs(x)))
+  end,
   selu = function(x)
     return 1.0507009873554805 * (x > 0 and x or 1.6732632423543772 * expm1(x))
   end,
@@ -125,7 +135,7 @@ describe("functions of epilogues", function()
       for i = 4, 5 do near(low, got[i]) end
       if name == "relu" then assert.equal(0.0, got[6])
       else assert.is_true(got[6] ~= got[6]) end
-      assert.equal(name == "sigmoid" and 0.5 or 0.0, got[7])
+      near(({sigmoid = 0.5, softplus = math.log(2)})[name] or 0.0, got[7])
     end)
 
     it(name .. " is there for f64 and bf16", function()
@@ -140,6 +150,51 @@ describe("functions of epilogues", function()
       end
     end)
   end
+
+  for name, exact in pairs {log = math.log, log1p = log1p} do
+    it(name .. " is near in f32, and there for other types", function()
+      local at_1 = name == "log" and 1 or 0  -- where the result is 0
+      local lists = {range(at_1 - 0.9, at_1 + 4, 8192)}
+      for i, e in ipairs {-0.3, 0.3, 1e-3, 1e-6} do
+        lists[1 + i] = range(at_1 - e, at_1 + e, 1024)
+      end
+      lists[6] = {}
+      for i = 1, 224 do
+        lists[6][i] = (name == "log" and 2.0 ^ (i - 113) * 1.4 or 2.0 ^ (i - 97))
+      end
+      for _, list in ipairs(lists) do
+        for i, y in ipairs(values(ops[name], list, cute.f32, 1)) do
+          local want = exact(list[i])
+          assert.is_true(math.abs(y - want) <= 2 ^ -19 * math.abs(want),
+            ("%s(%.9g) is %.9g, not %.9g"):format(name, list[i], y, want))
+        end
+        for i, y in ipairs(values(ops[name], list, cute.f64)) do
+          local want = exact(list[i])
+          assert.is_true(math.abs(y - want) <= 1e-14 * math.abs(want), y)
+        end
+      end
+    end)
+
+    it(name .. " has limits, and passes NaN on", function()
+      local at_1, list = name == "log" and 1 or 0, range(1, 2, 32)
+      list[1], list[2], list[3], list[4] = at_1, math.huge, at_1 - 1, at_1 - 2
+      list[5] = 0 / 0
+      local got = values(ops[name], list, cute.f32)
+      assert.equal(0, got[1])
+      assert.equal(math.huge, got[2])
+      assert.equal(-math.huge, got[3])
+      assert.is_true(got[4] ~= got[4] and got[5] ~= got[5])
+    end)
+  end
+
+  it("log takes subnormal numbers", function()
+    local list = {}
+    for i = 1, 32 do list[i] = 2.0 ^ (-149 + i % 23) end
+    for i, y in ipairs(values(ops.log, list, cute.f32)) do
+      local want = math.log(list[i])
+      assert.is_true(math.abs(y - want) <= 2 ^ -19 * math.abs(want), y)
+    end
+  end)
 
   it("give the same for long vectors, with few copies of long text",
      function()

@@ -464,7 +464,7 @@ describe("plans of rows", function()
 
   it("keep long tensors in L2 if rows are in registers", function()
     local norm = require "kernels.norm"
-    for _, c in ipairs {{8192, 8192, "copy.L2::evict_last", 2},
+    for _, c in ipairs {{8192, 8192, "copy.L2::evict_last", 4},
                         {2048, 32768, "evict_last", 0},
                         {4096, 8192, "evict_last", 0}} do
       local k = norm.rms {n = c[2], dtype = cute.bf16}

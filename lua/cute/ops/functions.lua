@@ -2,9 +2,9 @@
 -- and plain numbers.
 --
 -- The f32 versions use few instructions, because they run at the same time as
--- tensor cores. They use the special function unit for 2^x and 1 / x. Their
--- relative error is below 2^-19 if x > -4, and below 2^-16 if x > -12. Results
--- whose magnitude is below 2^-120 may be 0.
+-- tensor cores. They use the special function unit for 2^x, log2 x and 1 / x.
+-- Their relative error is below 2^-19 if x > -4, and below 2^-16 if x > -12.
+-- Results whose magnitude is below 2^-120 may be 0.
 local core = require "cute.core"
 local cute = require "cute"
 
@@ -23,6 +23,8 @@ local function exp2(x) return cute.arch.approx("ex2.approx.ftz.f32", x) end
 local function rcp(x) return cute.arch.approx("rcp.approx.ftz.f32", x) end
 
 local lean = {}
+
+function lean.exp(x) return exp2(x * LOG2E) end
 
 -- Returns 1 / (1 + 2^-y).
 local function logistic(y) return rcp(1 + exp2(-y)) end
@@ -66,7 +68,30 @@ local E = {[0] = 0.9999999432979637, 0.4999935199339129, 0.16666945722144003,
 function lean.expm1(x)
   local p = E[#E]
   for i = #E - 1, 0, -1 do p = cute.fma(p, x, E[i]) end
-  return cute.where(cute.lt(cute.abs(x), SMALL), p * x, exp2(x * LOG2E) - 1)
+  return cute.where(cute.lt(cute.abs(x), SMALL), p * x, lean.exp(x) - 1)
+end
+
+-- If |x| is below NEAR, log(1 + x) = x L(x). The coefficients of the polynomial
+-- L come from the Remez exchange algorithm, with relative error 2^-21.6. For
+-- larger |x|, log2 of the special function unit has an absolute error of 2^-22.
+local NEAR, LN2 = 0.2, math.log(2)
+local L = {[0] = 1.0000003018637862, -0.5000008372494574, 0.3331983021607141,
+           -0.24982440660667032, 0.2088934077657179, -0.1756021956932237}
+
+-- Returns log(1 + x), where `log2` is log2(1 + x).
+local function near_or(x, log2)
+  local p = L[#L]
+  for i = #L - 1, 0, -1 do p = cute.fma(p, x, L[i]) end
+  return cute.where(cute.lt(cute.abs(x), NEAR), p * x, log2 * LN2)
+end
+
+-- With .ftz, the instruction would take subnormal numbers as 0.
+function lean.log(x)
+  return near_or(x - 1, cute.arch.approx("lg2.approx.f32", x))
+end
+
+function lean.log1p(x)
+  return near_or(x, cute.arch.approx("lg2.approx.ftz.f32", x + 1))
 end
 
 ---------------------------------------------------------------------------
@@ -79,7 +104,9 @@ function general.sigmoid(x) return cute.rcp(1 + cute.exp2(x * -LOG2E)) end
 
 function general.silu(x) return x * general.sigmoid(x) end
 
-general.expm1 = cute.expm1
+for _, name in ipairs {"exp", "expm1", "log", "log1p"} do
+  general[name] = cute[name]
+end
 
 function general.gelu(x)
   return 0.5 * x * (1 + cute.erf(x * math.sqrt(0.5)))
@@ -98,6 +125,10 @@ end
 local SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
 
 for _, own in ipairs {lean, general} do
+  function own.softplus(x)
+    return cute.max(x, 0) + own.log1p(own.exp(-cute.abs(x)))
+  end
+
   function own.elu(x) return cute.where(cute.gt(x, 0), x, own.expm1(x)) end
 
   function own.selu(x)
@@ -157,6 +188,15 @@ functions.silu = of "silu"
 
 --- Returns e^x - 1.
 functions.expm1 = of "expm1"
+
+--- Returns the natural logarithm of x.
+functions.log = of "log"
+
+--- Returns the natural logarithm of 1 + x.
+functions.log1p = of "log1p"
+
+--- Returns log(1 + e^x).
+functions.softplus = of "softplus"
 
 --- Returns x if x > 0, otherwise e^x - 1.
 functions.elu = of "elu"

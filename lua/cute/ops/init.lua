@@ -55,6 +55,9 @@ return sign.parts({}, "cute.ops", "ops.", {
   ["cute.ops.functions"] = [[
     relu(x: number|value|vector)
     expm1(x: number|value|vector)
+    log(x: number|value|vector)
+    log1p(x: number|value|vector)
+    softplus(x: number|value|vector)
     elu(x: number|value|vector)
     selu(x: number|value|vector)
     sigmoid(x: number|value|vector)

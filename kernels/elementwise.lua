@@ -517,14 +517,16 @@ end
 -- (see reads) and p.early. If p.early is true, a block lets the next launch
 -- begin when it has loaded its vectors, not when it ends. The numbers are times
 -- on an H200.
--- - Blocks of 256 threads with one vector each are the fastest: addition of
---   2^22 f16 takes 3.25 us, and 3.63 with 128 threads of two vectors. But if L2
---   keeps the operands (STAYS bytes) and there is one input, two vectors are
---   faster: the logarithm of 2^22 f16 takes 2.85 us instead of 3.00.
+-- - With several inputs, blocks of 256 threads with one vector each are the
+--   fastest: addition of 2^22 f16 takes 3.25 us, and 3.63 with 128 threads of
+--   two vectors. With one input of 16 bits or less, two vectors are faster if f
+--   has many instructions: the sine of 2^28 f16 takes 271 us instead of 315,
+--   and negation 250.5 us instead of 249.3.
 -- - The next launch begins early if a launch has at most FEW blocks for each
---   input, or exceeds L2: addition of 2^18 f16 takes 0.84 us, otherwise 0.93.
---   In launches of a size between these, the signals of many short blocks cost
---   time: negation of 2^22 f16 takes 2.84 us, and 3.03 us with signals.
+--   input, or exceeds L2 (STAYS bytes): addition of 2^18 f16 takes 0.84 us,
+--   otherwise 0.93. In launches of a size between these, the signals of many
+--   short blocks cost time: negation of 2^22 f16 takes 2.84 us, and 3.03 us
+--   with signals.
 local FEW, STAYS = 256, 40 << 20
 
 local function distribute(o, p)
@@ -540,7 +542,7 @@ local function distribute(o, p)
   local blocks = up(vectors_in(p.extents, p.width), 256)
   local few = blocks <= FEW * inputs
   local two = p.width > 4
-    and (o.dynamic or p.width > 8 or not few and inputs < 2 and all <= STAYS)
+    and (o.dynamic or p.width > 8 or not few and inputs < 2)
   p.steps = o.steps or two and 2 or 1
   p.block = o.block or (p.across or p.steps == 1) and 256 or 128
   p.early = o.pdl and not o.dynamic and (few or all > STAYS)

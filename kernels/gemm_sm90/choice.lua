@@ -19,6 +19,7 @@ local HIDDEN = 4096
 -- bits: only for operands with this number of bits.
 -- wide: only for a D with this number of bits.
 -- promoted: only for promoted accumulators.
+-- blocks: only with scale factors of blocks.
 -- few: only for results as narrow as the tile, with one consumer (if not given)
 --   and long tiles along K.
 -- grouped: only for groups.
@@ -39,6 +40,8 @@ local TILES = {
   {64, 32, consumers = 1, deep = 2}, {64, 64, consumers = 1, deep = 2},
   {64, 32, consumers = 1, promoted = true},
   {64, 64, consumers = 1, promoted = true},
+  {64, 64, consumers = 1, split = 2, blocks = true},
+  {64, 128, consumers = 1, split = 2, blocks = true},
   {128, 64}, {64, 128, consumers = 1},
   {128, 128, schedule = "pingpong"},
   {128, 192, schedule = "pingpong", bits = 8},
@@ -66,7 +69,7 @@ local TILES = {
 }
 -- The fields of TILES that are conditions. All other fields are options.
 local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
-               few = true, grouped = true}
+               blocks = true, few = true, grouped = true}
 
 -- Reports whether a tile suits groups. Groups often fill 256 rows only in part.
 -- Of the tiles with 256 columns, the one whose cluster shares A (`grouped`) was
@@ -86,7 +89,7 @@ local function meant(t, o, m, n)
     and (not t.few or n <= t[2]
          and t[2] <= math.max(2 * n, 16, 8 * (t.split or 1)))
     and (not t.wide or t.wide == o.d_dtype.bits)
-    and (not t.promoted or o.promote)
+    and (not t.promoted or o.promote) and (not t.blocks or o.blocks)
     -- With the option `epi`, all columns of a tile are stored at once. With
     -- gates, D has only half of the tile's columns.
     and not (t.epi and o.gated)

@@ -551,11 +551,11 @@ describe("elementwise", function()
       select(2, ir:gsub("copy.L2::evict_last", ""))
   end
 
-  it("distributes elements by their bytes, and by what L2 keeps", function()
+  it("distributes elements by their bytes and by their inputs", function()
     for _, c in ipairs {
         {1, 1 << 18, 256, true, 0}, {1, 1 << 22, 128, false, 0},
         {2, 1 << 20, 256, true, 0}, {2, 1 << 22, 256, false, 0},
-        {1, 1 << 25, 256, true, 0}, {1, 1 << 26, 256, true, 1},
+        {1, 1 << 25, 128, true, 0}, {1, 1 << 26, 128, true, 2},
         {2, 1 << 28, 256, true, 2}} do
       assert.same(c, {c[1], c[2], traced(c[1], c[2])})
     end

@@ -425,13 +425,14 @@ local function shifts(x)
     and x.t.alignment >= 16
 end
 
--- Returns the number of vectors that a thread processes, which is larger for
--- short vectors and single elements.
+-- Returns the number of vectors of each thread if vectors are short, otherwise
+-- nil: kernels/elementwise.lua then chooses the number.
 local function steps_of(p, width)
   local bits = widest(p.outputs)
   if width == 1 then return bits < 32 and 8 or 4 end
-  return math.max(1, math.min(128 // (width * bits),
-                              256 // (width * widest(p.inputs))))
+  local steps = math.min(128 // (width * bits),
+                         256 // (width * widest(p.inputs)))
+  return steps > 1 and steps or nil
 end
 
 -- The configurations for transposing matrices whose rows have any alignment, by

@@ -17,14 +17,15 @@ end
 
 local function kernels(p)
   return attention_bwd {head = p.d, causal = p.opt.causal, dtype = p.dtype,
-                        deterministic = not p.opt["any-order"]}
+                        deterministic = not p.opt["any-order"],
+                        splits = p.opt.splits}
 end
 
 -- For each launch, the operands from which its kernel arguments are created.
 local NAMES = {{"o", "dout", "lse", "logs", "delta", "sums", "turns"},
   {"q", "q", "k", "k", "v", "v", "dout", "dout", "dk", "dk", "dv", "dv", "sums",
-   "sums", "sums", "sums", "logs", "delta", "logs", "logs", "turns"},
-  {"sums", "dq", "sums"}}
+   "sums", "sums", "sums", "logs", "delta", "logs", "logs", "turns", "parts"},
+  {"sums", "dq", "sums"}, {"parts", "dk", "dv", "parts"}}
 
 -- Returns the list of kernel arguments of launch i. Each is an operand's name,
 -- and a function that creates the argument from the operand.
@@ -36,7 +37,11 @@ local function arguments(p, k, i)
   end
   local list = {n = all().n}
   for j = 1, list.n do
-    list[j] = {NAMES[i][j], function() return all()[j] end}
+    local name = NAMES[i][j]
+    -- Without --splits, there is no operand "parts".
+    if p.tensors[name] then
+      list[j] = {name, function() return all()[j] end}
+    end
   end
   return list
 end
@@ -48,14 +53,16 @@ require "cutelua.bench.harness".run(arg, {
           {"d", "elements of a head: 64, 96, 128, 192, 256"}},
   dtypes = {"bf16", "f16"},
   options = {{"--causal", "flag", help = "a row sees the keys up to its own"},
-             {"--any-order", "flag", help = "blocks add to dQ in any order"}},
+             {"--any-order", "flag", help = "blocks add to dQ in any order"},
+             {"--splits", "int", min = 1,
+              help = "blocks that share the heads of q of a head of k"}},
   sim = {{1, 70, 80, 2, 1, 64}},
   gpu = {{4, 4096, 4096, 32, 32, 64}, {4, 4096, 4096, 16, 16, 128},
          {4, 4096, 4096, 8, 8, 256}},
   operands = function(p)
     local q, k = {p.b, p.s, p.h, p.d}, {p.b, p.t, p.g, p.d}
-    local n = kernels(p).sizes(p.s, p.h, p.b)
-    return {{"q", q}, {"k", k}, {"v", k}, {"o", q}, {"dout", q},
+    local n = kernels(p).sizes(p.s, p.t, p.h, p.g, p.b)
+    local list = {{"q", q}, {"k", k}, {"v", k}, {"o", q}, {"dout", q},
             {"lse", {p.b, p.h, p.s}, dtype = "f32", fill = like_lse(p)},
             {"sums", {n.sums}, dtype = "f32", scratch = true},
             {"logs", {n.logs}, dtype = "f32", scratch = true},
@@ -63,6 +70,10 @@ require "cutelua.bench.harness".run(arg, {
             {"turns", {n.turns}, dtype = "i32", scratch = true},
             {"dq", q, out = true}, {"dk", k, out = true},
             {"dv", k, out = true}}
+    if n.parts > 0 then
+      list[#list + 1] = {"parts", {n.parts}, dtype = "f32", scratch = true}
+    end
+    return list
   end,
   make = function(p)
     local k, launches = kernels(p), {}

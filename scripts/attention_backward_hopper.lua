@@ -16,9 +16,13 @@ local function like_lse(p)
 end
 
 local function kernels(p)
-  return attention_bwd {head = p.d, causal = p.opt.causal, dtype = p.dtype,
-                        deterministic = not p.opt["any-order"],
-                        splits = p.opt.splits}
+  local o = {head = p.d, causal = p.opt.causal, dtype = p.dtype,
+             deterministic = not p.opt["any-order"], splits = p.opt.splits}
+  if p.opt["by-size"] then
+    o.rows, o.keys, o.heads, o.group = p.s, p.t, p.g * p.b, p.h // p.g
+    o.sms = 132
+  end
+  return attention_bwd(o)
 end
 
 -- For each launch, the operands from which its kernel arguments are created.
@@ -55,7 +59,9 @@ require "cutelua.bench.harness".run(arg, {
   options = {{"--causal", "flag", help = "a row sees the keys up to its own"},
              {"--any-order", "flag", help = "blocks add to dQ in any order"},
              {"--splits", "int", min = 1,
-              help = "blocks that share the heads of q of a head of k"}},
+              help = "blocks that share the heads of q of a head of k"},
+             {"--by-size", "flag",
+              help = "chooses the tile and --splits for an H200"}},
   sim = {{1, 70, 80, 2, 1, 64}},
   gpu = {{4, 4096, 4096, 32, 32, 64}, {4, 4096, 4096, 16, 16, 128},
          {4, 4096, 4096, 8, 8, 256}},

@@ -134,19 +134,20 @@ def attention_backward(t):
     return gradients(t)
 
 
-@entry("scripts/attention_backward_hopper.lua", HOPPER, tolerance=2e-2)
+@entry("scripts/attention_backward_hopper.lua", HOPPER, tolerance=2e-2,
+       **{"by-size": "true"})
 def attention_backward_hopper(t):
     return gradients(t)
 
 
 @entry("scripts/attention_backward_hopper.lua", HOPPER, tolerance=2e-2,
-       causal="true")
+       causal="true", **{"by-size": "true"})
 def attention_backward_causal(t):
     return gradients(t, causal=True)
 
 
 @entry("scripts/attention_backward_hopper.lua", HOPPER, tolerance=2e-2,
-       **{"any-order": "true"})
+       **{"any-order": "true", "by-size": "true"})
 def attention_backward_any_order(t):
     return gradients(t)
 

@@ -8,9 +8,9 @@
 // - Unrolled additions of accumulators of an MMA, because several lanes hold
 //   the accumulators of a row.
 //
-// A partial sum has a bit for each distance between lanes that hold further
-// elements of the row. A butterfly shuffle by this distance clears the bit; any
-// other shuffle clears all of them.
+// For each partial sum, a bit is set for each distance between lanes that hold
+// other elements of the row. A butterfly shuffle by this distance clears the
+// bit; any other shuffle clears all bits.
 //
 // A forward pass finds the values that combine a partial sum with the thread's
 // own elements by an operation other than a sum. A kernel that stores such a

@@ -414,8 +414,8 @@ static void check_scales(const Gemm *g, const Part *o, const Part *main,
   Ctx *cx = g->cx;
   bool a = main == &g->x;
   if (o->t->space != SP_TMEM || o->t->type != r->sf_type)
-    ctx_fail(cx, ERR_TYPE, "gemm: %s takes %s from tensor memory, of %s, got "
-             "%s", r->name, name, dtype_name(r->sf_type),
+    ctx_fail(cx, ERR_TYPE, "gemm: %s needs %s in tensor memory with elements "
+             "of %s, got %s", r->name, name, dtype_name(r->sf_type),
              tensor_show(cx, o->t));
   if (!scales_fit(g, o->v, a ? r->m / count(cx, g->a->thr, "gemm") : r->n))
     ctx_fail(cx, ERR_SHAPE, "gemm: %s cannot read %s in the layout %s\n  use "

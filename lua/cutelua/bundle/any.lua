@@ -171,9 +171,9 @@ function Any:divisor(values)
   return core.gcd(a, b)
 end
 
---- Replaces each varying extent or stride by a symbol, after the calls for all
--- sizes. Two numbers share a symbol if they are equal to each other at every
--- size.
+--- Replaces each extent or stride that varies with the size by a symbol. All
+-- sizes must have been called before. Two numbers share a symbol if they are
+-- equal at every size.
 function Any:fit()
   local symbols = {}
   for _, l in ipairs(self.launches) do

@@ -1,6 +1,6 @@
 -- Fault: the two sides of a window are given by name, but a window is a list.
--- expect: cutelua: ops.attention: window has the key "left"; it is a list of
---   two numbers, {left, right} [bad-argument]
+-- expect: cutelua: ops.attention: window has the key "left"; a list of two
+--   numbers is needed, {left, right} [bad-argument]
 -- expect: spec/faults/bad-argument/window_names.lua:8 in main chunk
 
 local cute = require "cute"

@@ -1,7 +1,7 @@
 -- Fault: the MMA needs scale factors of type ue8m0, but the tensors have e4m3.
 -- expect: cutelua: cute.gemm:
---   SM100_MMA_MXF4_SS<…float_ue8m0_t,128,64,16,K,K> takes the scales
---   of A from tensor memory, of ue8m0, got ptr[e4m3,tmem]+256 o
+--   SM100_MMA_MXF4_SS<…float_ue8m0_t,128,64,16,K,K> needs the scales
+--   of A in tensor memory with elements of ue8m0, got ptr[e4m3,tmem]+256 o
 --   ((((32,4),4),(16,4)),1,2):((((262144,4),8388608),(0,1)),0,16)
 --   [type-mismatch]
 -- expect: spec/faults/type-mismatch/sf_type.lua:81 in f

@@ -138,7 +138,7 @@ function problem.options_of(call, p)
   end
   for key in next, window or {} do
     if key ~= 1 and key ~= 2 then
-      call:fail("window has the key %s; it is a list of two numbers, {left, "
+      call:fail("window has the key %s; a list of two numbers is needed, {left, "
         .. "right}", core.show(key))
     end
   end

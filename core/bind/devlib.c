@@ -180,12 +180,13 @@ Gpu *devlib_place(lua_State *L, int idx) {
     if (n >= 0 && strcmp(s, "auto") != 0) face_error(L, w.kind, "%s", w.msg);
   }
   if (face_test_dtype(L, idx) != DT_NONE)
-    face_error(L, ERR_ARG, "%s is an element type, not a device: host, gpu, "
-               "gpu:1, auto, sim\n  write cute.ops.convert(x, cute.%s)",
+    face_error(L, ERR_ARG, "%s is an element type, not a device: devices are "
+               "host, gpu, gpu:1, auto, sim\n  write cute.ops.convert(x, "
+               "cute.%s)",
                face_show(L, idx), face_show(L, idx));
   if (lua_type(L, idx) != LUA_TSTRING && !lua_isnoneornil(L, idx))
-    face_error(L, ERR_ARG, "no device %s: host, gpu, gpu:1, auto, sim",
-               face_show(L, idx));
+    face_error(L, ERR_ARG, "no device %s: devices are host, gpu, gpu:1, auto, "
+               "sim", face_show(L, idx));
   lua_pushnil(L);
   return NULL;
 }

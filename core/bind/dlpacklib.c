@@ -145,8 +145,8 @@ static Reach reach_of(lua_State *L, const DLTensor *t, const int64_t *stride) {
   Reach r = {0, 1};
   for (int i = 0; i < t->ndim; i++) {
     if (t->shape[i] < 0)
-      face_error(L, ERR_SHAPE, "from_dlpack: extent %d is %lld", i + 1,
-                 (long long)t->shape[i]);
+      face_error(L, ERR_SHAPE, "from_dlpack: extent %d is %lld; 0 or more is "
+                 "needed", i + 1, (long long)t->shape[i]);
     if (t->shape[i] == 0) return (Reach){0, 0};
   }
   for (int i = 0; i < t->ndim; i++) {

@@ -353,15 +353,16 @@ static void get_extents(lua_State *L, const char *name, unsigned v[3],
   if (type == LUA_TNUMBER) {
     v[0] = (unsigned)lua_tointeger(L, -1);
     if (lua_tointeger(L, -1) < !grid || lua_tointeger(L, -1) > INT32_MAX)
-      face_error(L, ERR_LAUNCH, "%s of %lld", name,
-                 (long long)lua_tointeger(L, -1));
+      face_error(L, ERR_LAUNCH, "%s of %lld; %d to 2^31 - 1 is needed", name,
+                 (long long)lua_tointeger(L, -1), !grid);
   } else if (type == LUA_TTABLE) {
     for (int i = 0; i < 3; i++) {
       int t = lua_geti(L, -1, i + 1);
       lua_Integer x = t == LUA_TNIL ? 1 : lua_tointeger(L, -1);
       if (x < !grid || x > (i && grid ? 65535 : INT32_MAX))
-        face_error(L, ERR_LAUNCH, "%s extent %d is %lld", name, i + 1,
-                   (long long)x);
+        face_error(L, ERR_LAUNCH, "%s extent %d is %lld; %d to %d is needed",
+                   name, i + 1, (long long)x, !grid,
+                   i && grid ? 65535 : INT32_MAX);
       v[i] = (unsigned)x;
       lua_pop(L, 1);
     }

@@ -592,7 +592,8 @@ static int tensor_mark_compact(lua_State *L) {
     if (v.stride[i] <= v.stride[mode] || i == mode) continue;
     if (v.stride[i] % (v.stride[mode] * v.shape[mode]))
       face_error(L, ERR_ARG, "the layout is not compact: stride %lld of mode "
-                 "%d", (long long)v.stride[i], i);
+                 "%d is not a multiple of %lld", (long long)v.stride[i], i,
+                 (long long)(v.stride[mode] * v.shape[mode]));
     now.stride[i] = compact_div(&v, &now, i);
   }
   *m = now;

@@ -399,8 +399,8 @@ static void set_number(Make *m, int value, int mark, Slot *s) {
     s->of = i;
     return;
   }
-  face_error(L, ERR_ARG, "the field `from` refers to a number of argument "
-             "%d that the argument does not have", (int)argument);
+  face_error(L, ERR_ARG, "the field `from` refers to a number that argument "
+             "%d does not contain", (int)argument);
 }
 
 // Builds a step, which is one launch, from the table {launch =, values =, from

@@ -105,7 +105,9 @@ static int l_printf(lua_State *L) {
   Fn *fn = face_tracing(cx, L, "cute.printf");
   const char *s = face_checkstr(L, 1);
   int n = lua_gettop(L) - 1;
-  if (n > MAX_VALUES) return luaL_error(L, "printf of %d values", n);
+  if (n > MAX_VALUES)
+    return luaL_error(L, "printf of %d values; at most %d are possible", n,
+                      MAX_VALUES);
   Ref v[MAX_VALUES];
   for (int k = 0; k < n; k++) v[k] = face_check_value(cx, L, 2 + k, DT_NONE);
   char out[MAX_TEXT];

@@ -454,8 +454,9 @@ static int l_assume(lua_State *L) {
   Fact f = {face_checkint(L, 2), face_checkint(L, 3),
             face_checkint(L, 4)};
   if (f.lo > f.hi || f.div < 0)
-    face_error(L, ERR_ARG, "assume: %lld <= x <= %lld, divisible by %lld",
-               (long long)f.lo, (long long)f.hi, (long long)f.div);
+    face_error(L, ERR_ARG, "assume: lo = %lld, hi = %lld, div = %lld; lo <= hi "
+               "and div >= 0 are needed", (long long)f.lo, (long long)f.hi,
+               (long long)f.div);
   if (lua_toboolean(L, 5)) ir_narrow(ir_fn(cx), v->r, f);
   else ir_assume(cx, ir_fn(cx), v->r, f);
   lua_pushvalue(L, 1);

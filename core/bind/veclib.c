@@ -237,8 +237,8 @@ static Op check_reduction(lua_State *L, int idx) {
   const char *s = lua_tostring(L, idx);
   for (const Reduction *r = all; s && r->name; r++)
     if (strcmp(r->name, s) == 0) return r->op;
-  face_error(L, ERR_NAME, "no reduction '%s': add, mul, max, min, and, or",
-             s ? s : face_typename(L, idx));
+  face_error(L, ERR_NAME, "no reduction '%s'; possible are add, mul, max, min, "
+             "and, or", s ? s : face_typename(L, idx));
 }
 
 // Returns `shape` with extent 1 in the modes that the profile reduces.

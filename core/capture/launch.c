@@ -497,8 +497,8 @@ static bool values(Passed *p, void **params, void **extra) {
     p->value[i] = params ? params[i] : buffer ? buffer + a->offset : NULL;
     if (!p->value[i] || (!params && a->offset + a->size > bytes) ||
         (info && !info(p->f, (size_t)i, &offset, &size) && size != a->size)) {
-      warn_once(WARN_PARAMS, "a launch of %s is not recorded: the PTX does not "
-                "have the parameters of the launch", p->k->name);
+      warn_once(WARN_PARAMS, "a launch of %s is not recorded: its parameters "
+                "do not match those of the PTX", p->k->name);
       return false;
     }
   }

@@ -726,8 +726,9 @@ Ref ir_bitcast(Ctx *cx, Fn *fn, DType t, Ref a) {
               // A float narrower than a byte occupies the low bits of a u8.
               (t == DT_U8 && dtype_bits(s) < 8);
   if (dtype_bits(s) != dtype_bits(t) && !byte)
-    ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits)",
-             dtype_name(s), dtype_bits(s), dtype_name(t), dtype_bits(t));
+    ctx_fail(cx, ERR_TYPE, "bitcast of %s (%d bits) to %s (%d bits); equal "
+             "widths are needed", dtype_name(s), dtype_bits(s), dtype_name(t),
+             dtype_bits(t));
   Ins i = {.op = OP_BITCAST, .type = (uint8_t)t, .a = {a, 0, 0}};
   return ir_cons(cx, fn, i, fold_full(t));
 }

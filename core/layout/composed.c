@@ -152,8 +152,8 @@ void layout_range(Ctx *cx, Layout l, int64_t *lo, int64_t *hi) {
   int64_t n = dim_value(layout_size(cx, l));
   if (n == 0) *lo = 0, *hi = -1;
   if (n > LOOK_MAX)
-    ctx_fail(cx, ERR_LIMIT, "a composed layout has more than 2^20 elements: %s",
-             layout_text(cx, l));
+    ctx_fail(cx, ERR_LIMIT, "a composed layout may have at most 2^20 elements "
+             "here: %s", layout_text(cx, l));
   for (int64_t i = 0; i < n; i++) {
     Dim x = layout_eval_at(cx, l, dim_int(cx, i));
     if (!dim_static(x))

@@ -66,8 +66,8 @@ const Layout *dim_getlayout(Dim d) {
 
 Dim dim_xor(Ctx *cx, int64_t v) {
   if (v < 0 || v >= (int64_t)1 << 59)
-    ctx_fail(cx, ERR_OVERFLOW, "an XORed stride is between 0 and 2^59, not "
-             "%lld", (long long)v);
+    ctx_fail(cx, ERR_OVERFLOW, "an XORed stride must be from 0 to 2^59 - 1, "
+             "not %lld", (long long)v);
   return v ? TAGGED(TAG_XOR, v) : (Dim){0};
 }
 

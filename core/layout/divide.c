@@ -383,7 +383,8 @@ static int64_t check_factor(Ctx *cx, const char *op, Layout l, int64_t n) {
              (long long)n);
   if (layout_has_basis(l))
     ctx_fail(cx, ERR_INADMISSIBLE, "%s: strides that are bases give "
-             "coordinates, which have no width: %s", op, layout_text(cx, l));
+             "coordinates, which have no element width: %s", op,
+             layout_text(cx, l));
   return n;
 }
 
@@ -400,7 +401,8 @@ static void up_leaf(Ctx *cx, Note *nt, Dim *s, Dim *d, int64_t n) {
   if (v.w % n != 0 && n % v.w != 0 && !dim_is(*s, 1)) {
     note_fail(cx, nt,
               arena_printf(cx, &cx->scratch,
-                           "neither of stride %lld and %lld divides the other",
+                           "neither stride %lld nor factor %lld divides the "
+                           "other",
                            (long long)v.w, (long long)n), NULL);
     return;
   }

@@ -312,9 +312,9 @@ Layout layout_right_inverse(Ctx *cx, Layout l) {
   int64_t all = dim_value(layout_size(cx, r)), n = inverts(cx, l, r);
   if (n == 0)
     note_fail(cx, &nt, arena_printf(
-      cx, &cx->scratch, "a right inverse begins with a coordinate whose value "
-      "is 0, but the inverses of the layout's parts give none; coordinate 0 "
-      "has the value %lld",
+      cx, &cx->scratch, "a right inverse needs a coordinate whose value is 0, "
+      "but the inverses of the layout's parts contain none; the value at "
+      "coordinate 0 is %lld",
       (long long)layout_eval_at(cx, l, dim_int(cx, 0)).w), NULL);
   for (Layout cut = r; n < all; n--) {
     Note q = {.op = nt.op, .mode = -1, .quiet = true};

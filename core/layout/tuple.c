@@ -211,9 +211,9 @@ static Tup unflatten(Ctx *cx, TupB *b, Tup flat, Tup profile) {
 
 Tup tup_unflatten(Ctx *cx, Tup flat, Tup profile) {
   if ((size_t)tup_rank(flat) != tup_leaves(profile))
-    ctx_fail(cx, ERR_SHAPE, "unflatten: %s has %d modes, profile %s has %zu",
-             tup_text(cx, flat), tup_rank(flat), tup_text(cx, profile),
-             tup_leaves(profile));
+    ctx_fail(cx, ERR_SHAPE, "unflatten: %s has %d modes, but profile %s has "
+             "%zu leaves", tup_text(cx, flat), tup_rank(flat),
+             tup_text(cx, profile), tup_leaves(profile));
   TupB b = {0};
   unflatten(cx, &b, tup_first(flat), profile);
   return tupb_done(cx, &b);
@@ -376,7 +376,8 @@ Tup tup_zip2_by(Ctx *cx, Tup t, Tup guide) {
   int n, g = tup_rank(guide);
   Tup *m = modes(cx, t, &n), gm = tup_first(guide);
   if (g > n)
-    ctx_fail(cx, ERR_SHAPE, "the tiler has %d modes, the layout %d", g, n);
+    ctx_fail(cx, ERR_SHAPE, "the tiler has %d modes, but the layout only %d",
+             g, n);
   for (int i = 0; i < g; i++, gm = tup_next(gm))
     m[i] = tup_zip2_by(cx, m[i], gm);
   TupB b = {0};

@@ -409,11 +409,11 @@ static void push_places(lua_State *L, Call *c) {
 static void check_counts(lua_State *L, Call *c) {
   const Task *t = c->task;
   if (t->nargs > MOST_ARGS || (t->nargs && !t->args))
-    BAD(L, c, "%zu arguments; at most %d are possible, and not NULL", t->nargs,
-        MOST_ARGS);
+    BAD(L, c, "%zu arguments; at most %d are possible, and their array must "
+        "not be NULL", t->nargs, MOST_ARGS);
   if (t->nresults > MOST_ARGS || (t->nresults && !t->results))
-    BAD(L, c, "%zu results; at most %d are possible, and not NULL",
-        t->nresults, MOST_ARGS);
+    BAD(L, c, "%zu results; at most %d are possible, and their array must not "
+        "be NULL", t->nresults, MOST_ARGS);
   for (size_t k = 0; k < t->nresults; k++)
     if (t->results[k].type < CUTELUA_TENSOR ||
         t->results[k].type > CUTELUA_REF)

@@ -28,7 +28,7 @@ static void define(PtxCopy *x, int64_t r) {
 void copy_push(PtxCopy *x, const char *op, const PtxArg *a, uint32_t n) {
   PtxModule *m = x->m;
   if (m->ins.n - x->out.ins >= MOST_COPIED) {
-    ptx_fail(&x->b, "the functions that are called make more than %d "
+    ptx_fail(&x->b, "inlining the called functions makes more than %d "
              "instructions", MOST_COPIED);
   }
   PtxIns i = {.op = name_of(x, op), .line = x->b.at->line,
@@ -218,7 +218,7 @@ static bool place_param(PtxCopy *x, PtxBody *y, uint32_t v, PtxArg a) {
     long long has = ptx_size(given);
     long long needs = ptx_size(&own);
     if (has < needs) {
-      ptx_fail(&x->b, "%s has %lld bytes, parameter %s of %s has %lld",
+      ptx_fail(&x->b, "%s has %lld bytes, but parameter %s of %s needs %lld",
                given->name, has, own.name, y->f->name, needs);
     }
     *at = (int32_t)a.value;
@@ -273,7 +273,7 @@ static void check_number(PtxCopy *x, const PtxBody *y, uint32_t n,
                          const PtxArg *list, const char *what) {
   uint32_t given = list ? list->parts : 0;
   if (given == n) return;
-  ptx_fail(&x->b, "function %s has %u %s, the call %u", y->f->name,
+  ptx_fail(&x->b, "function %s has %u %s, but the call has %u", y->f->name,
            (unsigned)n, what, (unsigned)given);
 }
 
@@ -359,10 +359,10 @@ static void check_recursion(PtxCopy *x, const PtxBody *y, const PtxFunc *f) {
     }
   }
   if (depth > DEEPEST_CALL) {
-    ptx_fail(&x->b, "more than %d calls inside each other", DEEPEST_CALL);
+    ptx_fail(&x->b, "calls nest more than %d deep", DEEPEST_CALL);
   }
   if (++x->calls > MOST_CALLS) {
-    ptx_fail(&x->b, "the functions that are called make more than %d calls",
+    ptx_fail(&x->b, "inlining the called functions makes more than %d calls",
              MOST_CALLS);
   }
 }
@@ -463,15 +463,15 @@ static void call_register(PtxCopy *x, const PtxBody *y, PtxArg reg,
     found++;
   }
   if (!found) {
-    ptx_fail(&x->b, "a call through a register: the module takes the address "
-             "of no function with these parameters");
+    ptx_fail(&x->b, "a call through a register: no function whose address the "
+             "module takes has these parameters");
   }
   PtxArg never = compare(x, "setp.eq.u64", reg, 0);
   const PtxArg clear[4] = {never, never, never, never};
   copy_push(x, "xor.pred", clear, 3);
   PtxArg text = {.kind = PTX_A_SINK, .name = name_of(x,
-    "the register of a call holds the address of no function that it may "
-    "call")};
+    "the register of a call does not hold the address of a function that it "
+    "may call")};
   const PtxArg check[2] = {never, text};
   copy_push(x, ".check", check, 2);
   set_label(x, end);

@@ -151,7 +151,9 @@ static bool decimal_float(PtxLex *x) {
     while (is_digit(peek(x, i))) i++;
   }
   char text[64];
-  if (i >= sizeof text) lex_fail(x, "a float constant of %zu characters", i);
+  if (i >= sizeof text) {
+    lex_fail(x, "a float constant of %zu characters is too long", i);
+  }
   memcpy(text, x->p, i);
   text[i] = 0;
   double v = strtod(text, NULL);

@@ -270,7 +270,7 @@ Ref op_value(PtxOp *o, const PtxArg *a, DType t) {
   case PTX_A_VECTOR: case PTX_A_LIST: case PTX_A_PAIR:
     break;
   }
-  ptx_fail(b, "'%s': an operand that is not modelled here", o->i->op);
+  ptx_fail(b, "'%s': an operand of this kind is not modelled", o->i->op);
 }
 
 Ref op_operand(PtxOp *o, uint32_t k, DType t) {
@@ -402,8 +402,8 @@ void op_set_half(PtxOp *o, const PtxArg *a, int q, Ref v) {
 
 const PtxArg *op_part(PtxOp *o, const PtxArg *a, uint32_t k) {
   if (k >= a->parts) {
-    ptx_fail(o->b, "'%s': an operand has %u registers", o->i->op,
-             (unsigned)a->parts);
+    ptx_fail(o->b, "'%s': an operand has %u registers; more are needed",
+             o->i->op, (unsigned)a->parts);
   }
   return &o->b->m->args.p[a->part + k];
 }
@@ -502,7 +502,9 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
     return op_cluster(o, op2(o, OP_ADD, at, number(o, DT_U32, a->value)));
   }
   if (space == IN_SHARED || space == IN_CLUSTER) {
-    if (!b->smem) ptx_fail(b, "'%s': there is no shared memory", o->i->op);
+    if (!b->smem) {
+      ptx_fail(b, "'%s': the kernel has no shared memory", o->i->op);
+    }
     Ref off;
     if (base->kind == PTX_A_INT) {
       return (Place){b->smem, number(o, DT_I32, base->value + a->value)};
@@ -517,8 +519,8 @@ Place op_place(PtxOp *o, const PtxArg *a, Where space) {
   }
   if (root >= 0) {
     if (!b->object[root]) {
-      ptx_fail(b, "'%s' through %s: its parameter is not a tensor", o->i->op,
-               base->name ? base->name : "a number");
+      ptx_fail(b, "'%s' through %s: the parameter with this address is not a "
+               "tensor", o->i->op, base->name ? base->name : "a number");
     }
     return (Place){b->object[root], op2(o, OP_ADD, op_offset(o, base),
                                         number(o, DT_I64, a->value))};

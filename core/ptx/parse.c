@@ -341,7 +341,8 @@ static PtxArg named(Parse *p) {
     const char *letter = p->x.n == 2 ? strchr("xyzw", p->x.at[1]) : NULL;
     if (!letter) letter = p->x.n == 2 ? strchr("rgba", p->x.at[1]) : NULL;
     if (!letter) {
-      lex_fail(&p->x, "'%.*s' is no element of a vector", (int)p->x.n, p->x.at);
+      lex_fail(&p->x, "'%.*s' is not an element of a vector, such as .x",
+               (int)p->x.n, p->x.at);
     }
     a.lane = (uint8_t)(strchr("xrygzbwa", *letter) - "xrygzbwa") / 2 + 1;
   }
@@ -490,7 +491,7 @@ static void registers(Parse *p, PtxVar *v) {
     v->range = true;
     v->count = primary(p);  // An expression would treat '>' as an operator.
     if (v->count < 0 || v->count > MOST_REGS) {
-      lex_fail(&p->x, "%lld registers; there may be 0 to %d",
+      lex_fail(&p->x, "%lld registers are declared; 0 to %d are possible",
                (long long)v->count, MOST_REGS);
     }
     expect(p, ">", "after a number of registers");
@@ -554,7 +555,7 @@ static void variables(Parse *p, uint8_t space, bool external) {
     v.line = p->x.at_line;
     v.name = name(p, "a variable's name");
     if (space == PTX_REG) {
-      if (!p->f) lex_fail(&p->x, "a register outside a function");
+      if (!p->f) lex_fail(&p->x, "a register is declared outside a function");
       registers(p, &v);
     } else {
       extents(p, &v);
@@ -642,7 +643,7 @@ static void label(Parse *p, const char *text) {
   PtxNameEntry *e = names_entry(p->cx, p->m, text, strlen(text));
   for (uint32_t l = e->label; l; l = p->m->labels.p[l - 1].next) {
     if (p->m->labels.p[l - 1].block != p->block) continue;
-    lex_fail(&p->x, "label '%s' stands at line %u already", text,
+    lex_fail(&p->x, "label '%s' is already defined at line %u", text,
              (unsigned)p->m->labels.p[l - 1].line);
   }
   PtxLabel l = {.name = text, .at = (uint32_t)p->m->ins.n,
@@ -821,7 +822,7 @@ static void parameters(Parse *p, uint32_t *first, uint32_t *n) {
   while (!is(p, ")")) {
     uint8_t space = space_of(p);
     if (space != PTX_PARAM && space != PTX_REG) {
-      lex_fail(&p->x, "a parameter begins with .param");
+      lex_fail(&p->x, "a parameter must begin with .param");
     }
     lex_next(&p->x);
     PtxVar v = attributes(p, space);
@@ -948,7 +949,7 @@ static void header(Parse *p) {
   p->m->version = major * 10 + minor;
   if (p->m->version < OLDEST || p->m->version > NEWEST) {
     p->x.at_line = line;
-    lex_fail(&p->x, "PTX version %s is not read; %d.%d to %d.%d are", text,
+    lex_fail(&p->x, "PTX version %s is not supported; %d.%d to %d.%d are", text,
              OLDEST / 10, OLDEST % 10, NEWEST / 10, NEWEST % 10);
   }
   lex_next(&p->x);
@@ -960,7 +961,7 @@ static void header(Parse *p) {
     p->m->address_size = number(p, "an address size", 64);
   }
   if (p->m->address_size != 64) {
-    lex_fail(&p->x, ".address_size %u is not read; 64 is",
+    lex_fail(&p->x, ".address_size %u is not supported; 64 is needed",
              (unsigned)p->m->address_size);
   }
 }

@@ -133,7 +133,7 @@ void prints_check(PtxCopy *x) {
     const PtxText *t = &x->text[k];
     if (text_at(x, &t->a) == t->text) continue;
     x->b.at = t->at;
-    ptx_fail(&x->b, "printf: a text must be a constant");
+    ptx_fail(&x->b, "printf: a string must be a constant");
   }
 }
 
@@ -200,7 +200,7 @@ static const char *text_of(Print *p, const PtxArg *a) {
 
 static void put(Print *p, const char *s, size_t n) {
   if (p->n + n >= sizeof p->text) {
-    ptx_fail(&p->x->b, "a format of printf with more than %d bytes",
+    ptx_fail(&p->x->b, "the format of printf has more than %d bytes",
              MOST_TEXT - 1);
   }
   memcpy(p->text + p->n, s, n);
@@ -261,7 +261,7 @@ static void put_text(Print *p, const char *spec, size_t n) {
   const PtxArg *a = stored(p);
   const char *text = a ? text_of(p, a) : NULL;
   if (!text) {
-    ptx_fail(&p->x->b, "printf: a text for %%s must be a constant");
+    ptx_fail(&p->x->b, "printf: the string for %%s must be a constant");
   }
   memcpy(how, spec, n);
   how[n] = 0;

@@ -305,8 +305,8 @@ static void put_metadata(PtxOp *o, const PtxArg *a, const AtomMma *row,
   op_require(o, op2(o, OP_EQ, op2(o, OP_AND, selector,
                                   number(o, DT_U32, selects ? 2 : 3)), zero),
              selects ? "the sparsity selector of tcgen05.mma is not 0 or 1"
-                     : "the sparsity selector of tcgen05.mma is not 0, as this "
-                       ".kind needs");
+                     : "the sparsity selector of tcgen05.mma is not 0; this "
+                       ".kind needs 0");
   if (selects)
     op_require(o, op2(o, OP_EQ, op2(o, OP_AND, at, number(o, DT_U32, 1)), zero),
                "the metadata of tcgen05.mma is at an odd column, not at a pair "

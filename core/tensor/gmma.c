@@ -111,9 +111,8 @@ static uint64_t field(const Shared *o, int64_t elements) {
   int64_t units = elements / o->unit;
   if (elements % o->unit || units < 0 || units >= 1 << 14)
     refuse(o, arena_printf(o->cx, &o->cx->scratch, "a distance of %" PRId64 " "
-                           "elements is not a multiple of 16 bytes below 256 "
-                           "KB",
-                           elements));
+                           "elements; a multiple of 16 bytes below 256 KB is "
+                           "needed", elements));
   return (uint64_t)units;
 }
 

@@ -199,8 +199,8 @@ static int64_t align_of(Ctx *cx, DType type, Dim o) {
 void tensor_check_reach(Ctx *cx, Dim o) {
   int64_t most = (int64_t)1 << 52;
   if (dim_static(o) && (dim_value(o) > most || dim_value(o) < -most))
-    ctx_fail(cx, ERR_LIMIT, "a tensor of memory reaches at most 2^52 elements "
-             "from its start, not %lld", (long long)dim_value(o));
+    ctx_fail(cx, ERR_LIMIT, "a tensor can reach at most 2^52 elements from its "
+             "start, not %lld", (long long)dim_value(o));
 }
 
 static Tensor advance(Ctx *cx, Tensor t, Dim o) {

@@ -430,8 +430,8 @@ static void check_operands(Copy *k) {
       if (k->pred) no_pred(k);
       break;
     case CO_BULK: case CO_TABLE:
-      ctx_fail(cx, ERR_ARG, "copy: %s has layouts, but cutelua cannot execute "
-               "it: %s",
+      ctx_fail(cx, ERR_ARG, "copy: %s can be partitioned, but cutelua cannot "
+               "execute it: %s",
                k->a->row->name, k->a->row->op == CO_BULK
                ? "bulk copies do not execute yet"
                : "Blackwell's own matrix copies do not execute yet");

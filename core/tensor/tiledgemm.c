@@ -171,8 +171,8 @@ static void set_regs(const Gemm *g, Part *o, int i) {
     if (v % per == 0) o->reg[v / per] = (uint32_t)e;
     else if (e != (int64_t)o->reg[v / per] + v % per)
       ctx_fail(cx, ERR_SHAPE, "gemm: the values of %c are not packed in "
-               "registers: first mode %s, %" PRId64 " neighbours make a "
-               "register%s", o->name, layout_text(cx, o->v), per,
+               "registers: a register holds %" PRId64 " adjacent values, but "
+               "the first mode is %s%s", o->name, per, layout_text(cx, o->v),
                gemm_text(g));
   }
 }
@@ -369,8 +369,8 @@ static void fma_gemm(const Gemm *g) {
 static void check_executable(Ctx *cx, const AtomMma *r) {
   bool tensor = r->kind == MK_TCGEN05;
   const char *why = tensor && r->flags & AMF_SPARSE && r->flags & AMF_TABLE
-                      ? "the places of metadata are known for 128 rows of A in "
-                        "each CTA"
+                      ? "the positions of metadata are known only for 128 rows "
+                        "of A in each CTA"
                     : tensor && r->flags & AMF_TABLE
                       ? "6- and 4-bit elements of A in tensor memory, and K of "
                         "96, are not supported"
@@ -378,8 +378,8 @@ static void check_executable(Ctx *cx, const AtomMma *r) {
                       ? "its accumulator of three doubles has no element type"
                       : NULL;
   if (why)
-    ctx_fail(cx, ERR_ARG, "gemm: %s has layouts, but cutelua cannot execute "
-             "it: %s",
+    ctx_fail(cx, ERR_ARG, "gemm: %s can be partitioned, but cutelua cannot "
+             "execute it: %s",
              r->name, why);
 }
 

@@ -125,8 +125,9 @@ function host.new(o, made)
     local m, n = count(D.shape[1], D.shape[2])
     local k = (B.shape[2] + bk - 1) // bk
     if k < o.split then
-      core.fail("bad-argument", ("%s: K = %d has fewer tiles of %d (%d) "
-        .. "than split = %d"):format(o.kernel, B.shape[2], bk, k, o.split))
+      core.fail("bad-argument", ("%s: K = %d has %d tile%s of %d, fewer than "
+        .. "split = %d"):format(o.kernel, B.shape[2], k, k == 1 and "" or "s",
+        bk, o.split))
     end
     local list = table.pack(self.atoms(A, B, D))
     list[7], list[8], list[9], list.n = m, n, k, 9

@@ -175,8 +175,8 @@ function sparse.make_sparse_tmem_layout_e(tmem_shape, a_raw_dtype)
   local k = core.size(core.get(core.get(tmem_shape, 0), 1))
   local whole = ({[32] = 16, [16] = 32, [8] = 64, [4] = 128})[bits]
   if k ~= whole then
-    refuse("make_sparse_tmem_layout_e", "K of an instruction is %d; for %s it "
-      .. "is %s", k, tostring(dtype_of(a_raw_dtype)), core.show(whole))
+    refuse("make_sparse_tmem_layout_e", "K of an instruction is %d; %s needs "
+      .. "%s", k, tostring(dtype_of(a_raw_dtype)), core.show(whole))
   end
   return tmem.metadata(tmem_shape, bits)
 end

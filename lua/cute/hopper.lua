@@ -154,9 +154,8 @@ end
 function hopper.get_smem_store_op(layout_d, elem_ty_d, elem_ty_acc)
   local major = smem.major(layout_d)
   if elem_ty_acc and elem_ty_acc.bits < elem_ty_d.bits then
-    core.fail("type-mismatch", ("%s cannot be stored from the narrower "
-      .. "%s"):format(
-      tostring(elem_ty_d), tostring(elem_ty_acc)))
+    core.fail("type-mismatch", ("elem_ty_d = %s must not be wider than "
+      .. "elem_ty_acc = %s"):format(tostring(elem_ty_d), tostring(elem_ty_acc)))
   end
   if elem_ty_d.bits == 16 then
     return core.make_copy_atom(major == "K" and "SM90_U32x4_STSM_N"

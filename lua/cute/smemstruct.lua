@@ -43,7 +43,7 @@ end
 -- as d[name] instead of d[i].
 local function entry(what, d, i, name)
   if d[i] ~= nil and d[name] ~= nil then
-    core.fail("bad-argument", ("%s: field '%s' has the %s %s and %s = %s")
+    core.fail("bad-argument", ("%s: field '%s' has the %s %s and also %s = %s")
       :format(what, tostring(d[1]), name, core.show(d[i]), name,
       core.show(d[name])))
   end

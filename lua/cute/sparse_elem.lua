@@ -103,8 +103,9 @@ function sparse.make_sparse_elem(num_logical, elems)
     if core.typename(x) ~= "value" then
       core.bad_argument(2, "list of traced values", x)
     elseif dtype and x.dtype ~= dtype then
-      core.fail("type-mismatch", ("make_sparse_elem: element %d is %s, the "
-        .. "first is %s"):format(i, tostring(x.dtype), tostring(dtype)))
+      core.fail("type-mismatch", ("make_sparse_elem: element %d has type "
+        .. "%s, the first has type %s"):format(i, tostring(x.dtype),
+        tostring(dtype)))
     end
     dtype = dtype or x.dtype
   end

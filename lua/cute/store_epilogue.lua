@@ -124,7 +124,7 @@ function Epilogue:store(acc, at, f)
   local parts, each = self.parts, cute.size(self.part)
   if V ~= parts * each then
     core.fail("shape-mismatch", ("tiles.epilogue: the accumulators have %d "
-      .. "values for each MMA, but %d parts of %d values are %d values")
+      .. "values for each MMA; %d parts of %d values, %d in all, are needed")
       :format(V, parts, each, parts * each))
   end
   for j = 0, MN - 1 do

@@ -225,7 +225,7 @@ local function tiled_copy(atom, tile, threads, lead, width, most)
   along = math.max(along, threads // across)
   if tile[lead + 1] % (along * width) ~= 0 or tile[2 - lead] % across ~= 0 then
     core.fail("shape-mismatch", ("a tile of %d x %d elements cannot be divided "
-      .. "among %d threads: %d x %d of them with %d elements each do not "
+      .. "among %d threads: %d x %d threads with %d elements each do not "
       .. "divide it")
       :format(tile[lead + 1], tile[2 - lead], threads, along, across, width))
   end
@@ -889,8 +889,8 @@ end
 function tiles.raster(block, m_tiles, n_tiles, group)
   local some = positive(group) * positive(n_tiles)
   if math.type(some) and some < 1 then
-    core.fail("overflow", ("raster: %d x %d tiles are too many"):format(group,
-      n_tiles))
+    core.fail("overflow", ("raster: %d x %d tiles; fewer than 2^63 are "
+      .. "needed"):format(group, n_tiles))
   end
   local first = block // some * group
   local rest = block % some

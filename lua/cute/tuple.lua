@@ -74,9 +74,9 @@ function tuple.transform_apply(...)
   local results, rank = {}, #modes(args[1])
   for k = 2, args.n - 2 do
     if #modes(args[k]) ~= rank then
-      core.fail("shape-mismatch", ("transform_apply: %s and %s, tuple %d, "
-        .. "differ in rank"):format(tuple.pretty_str(args[1]),
-        tuple.pretty_str(args[k]), k))
+      core.fail("shape-mismatch", ("transform_apply: tuple 1 is %s and "
+        .. "tuple %d is %s; they differ in rank"):format(
+        tuple.pretty_str(args[1]), k, tuple.pretty_str(args[k])))
     end
   end
   for i = 1, rank do
@@ -111,9 +111,9 @@ function tuple.filter_tuple(t, f, ...)
   for k = 1, select("#", ...) do
     more[k] = modes((select(k, ...)))
     if #more[k] ~= #modes(t) then
-      core.fail("shape-mismatch", ("filter_tuple: %s and %s, tuple %d, differ "
-        .. "in rank"):format(tuple.pretty_str(t),
-        tuple.pretty_str(more[k]), k + 1))
+      core.fail("shape-mismatch", ("filter_tuple: tuple 1 is %s and tuple %d "
+        .. "is %s; they differ in rank"):format(tuple.pretty_str(t), k + 1,
+        tuple.pretty_str(more[k])))
     end
   end
   for i, x in ipairs(modes(t)) do

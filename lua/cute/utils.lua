@@ -379,8 +379,8 @@ function utils.epilog_gmem_copy_and_partition(tidx, atom, gC, epi_tile, sC)
     return atom, core.make_fragment_like(part(table.unpack(first))), part
   end
   if not sC then
-    core.fail("bad-argument", "epilog_gmem_copy_and_partition: TMA stores from "
-      .. "shared memory: sC is nil")
+    core.fail("bad-argument", "epilog_gmem_copy_and_partition: sC is nil; a "
+      .. "TMA store needs the tensor in shared memory")
   end
   local s, g = require "cute.nvgpu.sm90.cpasync".tma_partition(atom, 0,
     core.make_layout(1), core.group_modes(sC, 0, 2),

@@ -503,7 +503,7 @@ describe("movmatrix #gpu", function() movmatrix "gpu" end)
 describe("atoms that are tables alone", function()
   it("say so, whatever the operands", function()
     local function refused(name, want, copy)
-      raises(name .. " has layouts, but cutelua cannot execute it: "
+      raises(name .. " can be partitioned, but cutelua cannot execute it: "
              .. want, function()
         cute.kernel("k", function()
           local r = cute.make_rmem_tensor({4}, cute.f32)

@@ -119,8 +119,7 @@ describe("memory", function()
 
   it("ends 2^52 elements from its start", function()
     local x = cute.zeros({32}, cute.f32)
-    local far = "a tensor of memory reaches at most 2^52 elements from its "
-      .. "start, not "
+    local far = "a tensor can reach at most 2^52 elements from its start, not "
     raises(far .. "576460752303423488 [limit]", function()
       return x.iterator + (1 << 59), nil
     end)

@@ -211,7 +211,7 @@ local WRONG = {
   {"symbols without a grid", [[
     local s = cute.symbolic {dtype = cute.f32, shape = {"n"}}
     cute.bundle.add("f", twice, {s, s, 64, block = 64})]],
-   "needs a grid of its extents"},
+   "needs a function that returns the grid"},
   {"a grid that compares", [[
     local s = cute.symbolic {dtype = cute.f32, shape = {"n"}}
     cute.bundle.add("f", twice, {s, s, 64, block = 64, grid = function(t)

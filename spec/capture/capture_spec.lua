@@ -233,7 +233,7 @@ describe("libcutecapture", function()
     for _, case in ipairs {
       {{CUTELUA_CAPTURE_MB = "0"}, "its allocations have 1 MiB, more than "
         .. "CUTELUA_CAPTURE_MB=0"},
-      {{FAKE_SIZE = "4"}, "does not have the parameters of the launch"},
+      {{FAKE_SIZE = "4"}, "its parameters do not match those of the PTX"},
       {{CUTELUA_CAPTURE = folder .. "/no/such/folder"},
        "cannot write .*/no/such/folder: No such file"},
       {{CUTELUA_CAPTURE = folder}, "cannot write .*: File exists"},

@@ -51,8 +51,9 @@ describe("cutelua check", function()
 
   it("says that a script is no lesson, which has sizes", function()
     local out, err, code = check("--sizes", dir .. "/s.lua", "1")
-    assert.equal("cutelua: note: --sizes: the script is no lesson, so that its "
-      .. "own size alone was checked; k:check has an option `sizes`\n", err)
+    assert.equal("cutelua: note: --sizes: only lessons have other sizes, so "
+      .. "only the script's own was checked; use the option `sizes` of "
+      .. "k:check\n", err)
     assert.matches("kernel last: ok", out)
     assert.equal(0, code)
   end)

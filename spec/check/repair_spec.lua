@@ -406,8 +406,9 @@ describe("a search without a repair", function()
     assert.equal("no repair was found: 1 edit of the synchronization, or of "
       .. "its operands, was tried until the time limit (--seconds)",
       repair.failure {edits = 1, late = true})
-    assert.equal("no repair was searched for: no fault and no reference shows "
-      .. "whether an edit fixes the bug", repair.failure {edits = 0})
+    assert.equal("no repair was searched for: without a fault or a reference, "
+      .. "nothing shows whether an edit fixes the bug",
+      repair.failure {edits = 0})
   end)
 end)
 -- SPDX-License-Identifier: MIT

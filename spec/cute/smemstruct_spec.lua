@@ -44,7 +44,7 @@ describe("structures", function()
       .. "align count", s, {{"sA", f16, 64, algin = 128}})
     raises("field 'sA' has no option 'cout'", s, {sA = {f16, cout = 64}})
     raises("field 'sA' has an entry too many, 3", s, {{"sA", f16, 64, 128, 3}})
-    raises("field 'sA' has the count 64 and count = 3", s,
+    raises("field 'sA' has the count 64 and also count = 3", s,
            {{"sA", f16, 64, count = 3}})
     raises("an alignment of \"128\" bytes", s, {{"sA", f16, 64, "128"}})
     raises("cute.struct is a function, which has no field 'MemRang' (did you "

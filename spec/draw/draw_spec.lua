@@ -373,7 +373,7 @@ describe("draw", function()
     assert.is_string(cute.draw("(2,2,(2,8))", {limit = 64, as = "text"}))
     raises("4611686018427387904 cells are too many",
            said(("(%d,%d)"):format(1 << 31, 1 << 31)))
-    raises("limit = 0: 1 to 1048576 cells", said("8:1", {limit = 0}))
+    raises("limit = 0; 1 to 1048576 cells", said("8:1", {limit = 0}))
     raises("draw: 16 x 16384 = 262144 cells are too many",
            said("(32,32)", {tile = {16, 16384}}))
   end)

@@ -658,8 +658,8 @@ describe("the record of cutelua check", function()
   it("rejects other formats", function()
     local _, err, code = support.exec {support.program, "check", "--format",
                                        "xml", BARRIER}
-    assert.equal("cutelua: check: --format is text, json or sarif, not \"xml\""
-      .. "\n", err)
+    assert.equal("cutelua: check: --format must be text, json or sarif, not "
+      .. "\"xml\"\n", err)
     assert.equal(2, code)
     _, err, code = support.exec {support.program, "check", "--json", "--format",
                                  "json", BARRIER}

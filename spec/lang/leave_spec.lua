@@ -115,8 +115,8 @@ describe("cute.break_if", function()
       for k in cute.range(3) do cute.break_if(k) end
       o[0] = 1
     end)
-    raises("cute.break_if in a coroutine that started in the loop", run, 1,
-      function(o)
+    raises("cute.break_if was called in a coroutine that started in the loop",
+      run, 1, function(o)
       for k in cute.range(3) do
         coroutine.wrap(function() cute.break_if(k:eq(o[0])) end)()
       end

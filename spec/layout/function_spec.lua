@@ -113,7 +113,7 @@ describe("a layout through a Lua function", function()
     raises("has no inverse", cute.left_inverse, l)
     raises("has no inverse", cute.right_inverse, l)
     raises("cannot be inverted", cute.get_1d_coord, l, 3)
-    raises("have no width", cute.recast_tensor, t, cute.i64)
+    raises("have no element width", cute.recast_tensor, t, cute.i64)
     raises("cannot be recast", cute.upcast, cute.make_composed_layout(
       print, 0, cute.layout "8:1"), 2)
     raises("no layout describes", cute.complement, l, 24)

@@ -222,7 +222,7 @@ describe("errors of inadmissible calls name the arguments", function()
     raises("make_layout_like: strides that are bases cannot be ordered: (4,6)",
            cute.make_layout_like, l)
     raises("recast_layout: strides that are bases give coordinates, "
-           .. "which have no width", cute.recast_layout, 16, 32, l)
+           .. "which have no element width", cute.recast_layout, 16, 32, l)
     raises("upcast: strides that are bases", cute.upcast, l, 2)
     raises("downcast: strides that are bases give", cute.downcast, l, 2)
     for _, name in ipairs {"get_1d_coord", "get_flat_coord",
@@ -315,7 +315,7 @@ describe("errors of inadmissible calls name the arguments", function()
   end)
 
   it("widths", function()
-    raises("upcast: neither of stride 3 and 2 divides the other", cute.upcast,
+    raises("upcast: neither stride 3 nor factor 2 divides the", cute.upcast,
            L "(3,6):(1,3)", 2)
     raises("no mode has stride 1", cute.downcast, L "4:2", 2)
     raises("must be positive, not 0", cute.upcast, L "4:1", 0)

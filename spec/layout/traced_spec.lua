@@ -170,8 +170,8 @@ describe("traced layouts", function()
       end)(o, m, ld):launch {grid = 1, block = 1, device = "sim"}
       return o(0)
     end
-    support.raises("neither of stride 7 and 2 divides the other [wrong-layout]",
-                   widened, 4, 7)
+    support.raises("neither stride 7 nor factor 2 divides the other "
+      .. "[wrong-layout]", widened, 4, 7)
     assert.equal(3 * 5 + 3, widened(4, 10))
     -- With a single row, any row stride is accepted.
     assert.equal(3, widened(1, 7))

@@ -804,8 +804,8 @@ it("a note tells of launches that add the same sums to an output", function()
   local function nothing() end
   local list = said(nothing)
   assert.equal(1, #list)
-  assert.matches("kernel k1: notes_spec.lua:(%d+): this launch adds to 'y' "
-    .. "what the launch at notes_spec.lua:%1 added before", list[1])
+  assert.matches("kernel k1: notes_spec.lua:(%d+): this launch adds to 'y', "
+    .. "which still has the sums of the launch at notes_spec.lua:%1;", list[1])
   assert.same({}, said(function(_, y) y:fill(0) end))
   assert.same({}, said(function(x) x:fill(2) end))
   -- no note: the launches count with an atomic

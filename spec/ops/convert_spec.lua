@@ -222,9 +222,9 @@ describe("ops.convert", function()
     refused("factors is (4,2):(2,1); extents (4,3) are needed", Q, "f32",
       {factors = cute.zeros({4, 2}, cute.e4m3), device = "sim"})
     refused("x has type e2m1 and its scale factors have type f32; no "
-      .. "format of blocks has both", Q, "f32",
+      .. "block-scaled format has both", Q, "f32",
       {factors = cute.zeros({4, 3}, cute.f32), device = "sim"})
-    refused("factors with dtype = i32; bf16, f16 or f32 is needed", Q, "i32",
+    refused("dtype = i32; with factors, bf16, f16 or f32 is needed", Q, "i32",
             {factors = S, device = "sim"})
   end)
 

@@ -341,8 +341,8 @@ describe("cute.ops.elementwise", function()
        {dtype = "bf17"}},
       {"ops.elementwise: out has type f32, but dtype is f16", add, X, X,
        {out = X, dtype = "f16"}},
-      {"ops.elementwise: out is (30,20):(20,1); the result of extents (20,30) "
-       .. "is needed", add, X, X, {out = Y}},
+      {"ops.elementwise: out is (30,20):(20,1), but the result has extents "
+       .. "(20,30)", add, X, X, {out = Y}},
       {"ops.elementwise: out shares memory with operand 1", add,
        cute.make_tensor(Y.iterator + 1, cute.make_layout({5, 6}, {6, 1})),
        cute.zeros({6}, cute.f32),
@@ -353,7 +353,7 @@ describe("cute.ops.elementwise", function()
                                                                   {0, 1}))}},
       {"dtype = i4; elements of 8 bits or more are needed", add, X, X,
        {dtype = "i4"}},
-      {"takes 4, but there are 2 operands; `at` is one more",
+      {"has 4 parameters, but there are 2 operands; at most one more, `at`",
        function(x, y, z, k) return x + y + z + k end, X, X},
       {"the result of an integer division by zero is used [division-by-zero]",
        function(x) return x // (x - 1) end, cute.ones({20}, cute.i32),
@@ -807,7 +807,7 @@ describe("cute.ops.copy, convert, transpose", function()
        cute.zeros({4}, cute.f32)},
       {"ops.copy: src is (4,5):(5,1) and dst is (5,4):(4,1): modes of extents "
        .. "4 and 5 do not broadcast", o.copy, X, cute.zeros({5, 4}, cute.f32)},
-      {"ops.copy: dst is (5):(1); the result of extents (4,5) is needed",
+      {"ops.copy: dst is (5):(1), but the result has extents (4,5)",
        o.copy, X, cute.zeros({5}, cute.f32)},
       {"ops.copy: dst shares memory with src", o.copy,
        cute.make_tensor(X.iterator + 1, cute.make_layout {8}),

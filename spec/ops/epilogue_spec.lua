@@ -501,7 +501,7 @@ describe("gates", function()
       .. "in the epilogue", {epilogue = f, alpha = 2})
     refuses("gated = true cannot be combined with the option scale_a",
             {epilogue = f, scale_a = 2})
-    refuses("with gated = true B needs 2 N rows, 32 and not 16",
+    refuses("with gated = true B needs 2 N = 32 rows, not 16",
             {epilogue = f, out = matrix {8, 16}})
   end)
 end)

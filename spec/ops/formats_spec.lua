@@ -240,8 +240,9 @@ describe("ops.gemm rejects formats with", function()
   end
 
   it("factors of one operand, of two types or of another shape", function()
-    raises("A has the format nvfp4, but B of e2m1 has no factors of a format; "
-      .. "convert both operands by ops.convert", "sm_100a", nv, nv_factors, mx)
+    raises("A has the format nvfp4, but B of e2m1 has no block-scaled "
+      .. "format; convert both operands by ops.convert", "sm_100a", nv,
+      nv_factors, mx)
     raises("A has the format nvfp4 and B mxfp4; both need factors of the same "
       .. "type, each for the same number of elements", "sm_100a", nv,
       nv_factors, mx, mx_factors)

@@ -803,7 +803,7 @@ describe("ops.gemm rejects", function()
       .. "the other", A, B, cute.zeros({32}, cute.f32), SIM)
     refuses("their batch modes do not match", matrix {2, 32, 64},
       matrix {3, 16, 64}, SIM)
-    refuses("without the batch modes of the operands", matrix {2, 32, 64}, B,
+    refuses("the batch modes of the operands are needed", matrix {2, 32, 64}, B,
       {device = "sim", out = matrix {32, 16}})
     refuses("modes (..., rows, columns) are needed", cute.zeros({8}, cute.f32),
       B, SIM)

@@ -291,7 +291,8 @@ describe("find_swizzle", function()
     raises("access 1 needs at", cute.find_swizzle, l, {{op = "ld"}})
     raises("access 1 has 3 bytes", cute.find_swizzle, l,
       {{op = "ld", width = 3, at = function(t) return t end}})
-    raises("access 1 has 0; 1 or more", cute.find_swizzle, l,
+    raises("access 1 has count = 0; an integer of 1 or more",
+      cute.find_swizzle, l,
       {{op = "ld", count = 0, at = function(t) return t end}})
   end)
 end)

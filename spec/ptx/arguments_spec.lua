@@ -105,21 +105,24 @@ describe("an argument of PTX", function()
       .. ".param .align 8 .b8 t[16]", ""):kernel "k"
     local ok = {x, 1, 2, 3.0, ("\0"):rep(16)}
     for _, case in ipairs {
-      {2, 1.5, "parameter n is an integer of 32 bits, not 1.5"},
-      {2, 1 << 32, "parameter n is an integer of 32 bits, not 4294967296"},
-      {2, -1 << 32, "n is an integer of 32 bits"},
+      {2, 1.5, "parameter n must be an integer of 32 bits, not 1.5"},
+      {2, 1 << 32, "parameter n must be an integer of 32 bits, not 4294967296"},
+      {2, -1 << 32, "n must be an integer of 32 bits"},
       {2, x, "n is a scalar of 32 bits; a tensor is passed to a pointer"},
       {2, {1.5, "f32"}, "parameter n is .u32, not \"f32\""},
       {2, {1, "i64"}, "parameter n is .u32, not \"i64\""},
-      {2, {1, "f33"}, "parameter n is {value, dtype}, such as {1.5, \"f32\"}"},
-      {2, {}, "parameter n is {value, dtype}"},
+      {2, {1, "f33"},
+       "parameter n must be {value, dtype}, such as {1.5, \"f32\"}"},
+      {2, {}, "parameter n must be {value, dtype}"},
       {2, "abc", "parameter n has 4 bytes, got 3"},
       {3, 1.5, "parameter b may be a float or an integer of 32 bits"},
       {4, {1, "i32"}, "parameter f is .f32, not \"i32\""},
       {5, "abc", "parameter t has 16 bytes, got 3"},
-      {5, {[0] = {300, "u8"}}, "t, byte 0 is an integer of 8 bits, not 300"},
-      {5, {[0] = {1, "bf16"}}, "a scalar is an integer, f32 or f64, not bf16"},
-      {5, {[0] = {1}}, "t, byte 0 is {value, dtype}"}} do
+      {5, {[0] = {300, "u8"}},
+       "t, byte 0 must be an integer of 8 bits, not 300"},
+      {5, {[0] = {1, "bf16"}},
+       "a scalar must be an integer, f32 or f64, not bf16"},
+      {5, {[0] = {1}}, "t, byte 0 must be {value, dtype}"}} do
       local args = table.move(ok, 1, 5, 1, {})
       args[case[1]] = case[2]
       local text = message(k, table.unpack(args))

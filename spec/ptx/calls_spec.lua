@@ -267,7 +267,8 @@ describe("a call through a register", function()
   end)
 
   it("is reported where the address is that of no such function", function()
-    local said = "the register of a call holds the address of no function"
+    local said = "the register of a call does not hold the address of a "
+      .. "function"
     assert.matches(said, message(TABLE, PROTOTYPE .. [[
       mov.b64 b, list; ld.global.b64 a, [b+16]; call (x), a, (n, 3), P;]]), 1,
       true)
@@ -352,7 +353,7 @@ describe("a report on a call in PTX", function()
       functions[i + 1] = (".func g%d() { call g%d; call g%d; }\n"):format(i,
         i - 1, i - 1)
     end
-    assert.matches("the functions that are called make more than 65536 calls",
+    assert.matches("inlining the called functions makes more than 65536 calls",
       message(table.concat(functions), "call g40;"), 1, true)
   end)
 
@@ -365,19 +366,21 @@ describe("a report on a call in PTX", function()
     for _, case in ipairs {
       {loop, "call one;", "a call of one inside one: recursion is not "
         .. "modelled"},
-      {"", "mov.b64 a, 0; call a, (n);", "a call through a register: the "
-        .. "module takes the address of no function with these parameters"},
-      {ADD, "mov.b64 a, add; call a, (n);", "takes the address of no function "
-        .. "with these parameters"},
+      {"", "mov.b64 a, 0; call a, (n);", "a call through a register: no "
+        .. "function whose address the module takes has these parameters"},
+      {ADD, "mov.b64 a, add; call a, (n);", "no function whose address the "
+        .. "module takes has these parameters"},
       {".extern .func one();\n", "call one;", "a call of one: the module "
         .. "has no such function with a body"},
       {".extern .func (.param .b64 r) malloc(.param .b64 n);\n",
         "call (a), malloc, (u);", "a call of malloc: the heap of the "
         .. "device is not modelled"},
-      {ADD, "call (x), add, (n);", "function add has 2 parameters, the call 1"},
-      {ADD, "call add, (n, n);", "function add has 1 results, the call 0"},
+      {ADD, "call (x), add, (n);", "function add has 2 parameters, but the "
+        .. "call has 1"},
+      {ADD, "call add, (n, n);", "function add has 1 results, but the call "
+        .. "has 0"},
       {ADD, "{ .param .b8 a; call (x), add, (a, n); }",
-        "a has 1 bytes, parameter a of add has 4"},
+        "a has 1 bytes, but parameter a of add needs 4"},
       {ADD, "call (x), add, ([in], n);",
         "parameter a of add takes a .param variable"}} do
       assert.matches(case[3], message(case[1], case[2]), 1, true)
@@ -543,7 +546,7 @@ describe("printf in CUDA C", function()
     assert.matches("printf: the format must be a constant (k.cu:6)",
       printed [[const char *s[3] = {"a", "b", "c"};
       printf(s[x[1] % 3]);]], 1, true)
-    assert.matches("printf: a text for %s must be a constant (k.cu:6)",
+    assert.matches("printf: the string for %s must be a constant (k.cu:6)",
       printed [[const char *s[3] = {"a", "b", "c"};
       printf("%s %s", s[x[1] % 3], s[x[2] & 1]);]], 1, true)
     assert.matches("printf: '%*' is not modelled",

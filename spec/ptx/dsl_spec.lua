@@ -369,8 +369,8 @@ describe("cute.dsl", function()
     rejects(": this is not IR of version 4.8 of the CuTe DSL: it has no "
       .. "cuda.kernel", path)
     keep("scale", changed(IR, "launch_ex", "launch_new"), PTX)
-    rejects(": no function of the host launches a kernel in the way of version "
-      .. "4.8 of the CuTe DSL", path)
+    rejects(": no host function launches a kernel as version 4.8 of the CuTe "
+      .. "DSL does", path)
     keep("scale", IR, changed(PTX, "kernel_scale_0", "other"))
     assert.has_error(function() cute.dsl(path) end)
     keep("scale", IR, changed(PTX, "p1%[24%]", "p1[32]"))

@@ -323,7 +323,8 @@ add.f32 %f3, %f2, %f1;]] .. STORE .. "\nret;\n}\n")
       assert.equals(2, json.decode(line).bounded)
     end
     local text = output "run --fidelity --format xml FILE"
-    assert.truthy(text:find("--format is text, json or sarif", 1, true), text)
+    assert.truthy(text:find("--format must be text, json or sarif", 1, true),
+                  text)
     support.remove(folder)
   end)
 end)

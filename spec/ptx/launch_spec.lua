@@ -48,9 +48,9 @@ local WRONG = {
    "memory.y: its shape has more than %d+ elements"},
   {'8, 10%]', '8, 10], "tolerance": -1', "tolerance is %-1; at least 0"},
   {'"entry"', '"include": [3], "entry"',
-   "include: element 1 is a string, not 3"},
+   "include: element 1 must be a string, not 3"},
   {'"entry"', '"define": {"N": []}, "entry"',
-   "define.N is a string, a number or a boolean, not {}"},
+   "define.N must be a string, a number or a boolean, not {}"},
   {'"y", 5%]', '{"map": {"tensor": "y", "box": [1, 5]}}, 5]',
    "a box of 2 extents, but tensor 'y' has 1"},
   {'{"shape": 5}', '{"shape": 0}', "extent 1 of its shape is 0; at "
@@ -179,7 +179,7 @@ describe("a LAUNCH file", function()
     for from, want in pairs {
       ["add%.f32 %%f1"] =
         "bad%.ptx: line 16: register %%f9 is not declared here",
-      ["%.version 8%.0"] = "bad%.ptx: line 1: PTX version 6.0 is not read",
+      ["%.version 8%.0"] = "bad%.ptx: line 1: PTX version 6.0 is not supported",
       ["OUT:"] = "no label 'OUT' is in scope here",
       ["%}\n$"] = "line %d+: the text ends inside function 'twice'"} do
       local to = {["add%.f32 %%f1"] = "add.f32 %%f9",

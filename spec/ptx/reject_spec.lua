@@ -171,15 +171,16 @@ local SPARSES = {
 local HEADS = {
   {"\n", "line 2: the text ends where '.version' at the beginning of PTX is"},
   {".target sm_90\n", "line 1: '.version' at the beginning of PTX is expected"},
-  {".version 6.0\n", "line 1: PTX version 6.0 is not read; 7.0 to 9.5 are"},
-  {".version 9.9\n", "line 1: PTX version 9.9 is not read"},
+  {".version 6.0\n", "line 1: PTX version 6.0 is not supported; 7.0 to 9.5 "
+    .. "are"},
+  {".version 9.9\n", "line 1: PTX version 9.9 is not supported"},
   {".version x\n", "line 1: a version such as 8.0 is expected, not 'x'"},
   {".version 8.0\n.target gfx90\n", "line 2: a target such as sm_90a is "
     .. "expected, not 'gfx90'"},
   {".version 8.0\n.target sm_9\n", "line 2: a target such as sm_90a is"},
   {".version 8.0\n.target sm_90x\n", "line 2: a target such as sm_90a is"},
   {".version 8.0\n.target sm_90\n.address_size 32\n", "address_size 32 is not "
-    .. "read; 64 is"},
+    .. "supported; 64 is needed"},
   {HEAD .. ".global .b8 z[4] = {1, 2, 3, 4, 5};\n", "line 4: 'z' has 4 "
     .. "elements, but 5 initial values"},
   {HEAD .. ".file 1 \"abc\n", "line 4: a string that never ends"},

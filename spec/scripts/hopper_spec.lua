@@ -270,7 +270,7 @@ describe("gemm_sm90 on the simulator", function()
     support.raises("persistent = false gives one tile", gemm_sm90,
                    {schedule = "pingpong", persistent = false})
     local g = gemm_sm90 {split = 2}
-    support.raises("K = 64 has fewer tiles of 64 (1) than split = 2",
+    support.raises("K = 64 has 1 tile of 64, fewer than split = 2",
       function()
         g.prepare(matrix(8, 64, 1), matrix(8, 64, 1), matrix(8, 8),
                   {device = DEVICE})

@@ -239,8 +239,8 @@ describe("a sparse tcgen05.mma", function()
            "e4m3", "f32", {128, 64, 64}, 1, "SMEM", "K", "K", "REGULAR")
     raises("the operands' type is i8", tcgen05.MmaFP8SparseOp, "i8", "f32",
            {128, 64, 64})
-    raises("the places of metadata are known for 128 rows of A in each CTA",
-           function()
+    raises("the positions of metadata are known only for 128 rows of A in each "
+           .. "CTA", function()
       local mma = cute.make_tiled_mma(
         named "F16BF16_SS_SPARSE<half_t,half_t,float,64,64,K,K>")
       cute.kernel("k", function(x)

@@ -282,7 +282,7 @@ describe("a copy of rows", function()
     raises("stride 0 along mode 0", gather4, A, layout, {32, 64}, 1,
            {gmem_coord_tensor = cute.make_tensor(rows.iterator,
              cute.make_layout({32, 64}, {0, 1}))})
-    raises("CTAs cannot share", cpasync.CopyBulkTensor2DGather4G2SMulticastOp(),
+    raises("1 is needed", cpasync.CopyBulkTensor2DGather4G2SMulticastOp(),
            A, layout, {32, 64}, 2, {gmem_coord_tensor = spread(rows, 64)})
     raises("only CopyBulkTensor2DGather4G2SOp",
            cpasync.CopyBulkTensorTileG2SOp(), A, layout, {32, 64}, 1,
@@ -290,7 +290,7 @@ describe("a copy of rows", function()
     raises("each row must be contiguous", gather4, A,
            cute.make_layout({32, 64}, {1, 32}), {32, 64}, 1,
            {gmem_coord_tensor = spread(rows, 64)})
-    raises("takes 4 rows", gather4, A, cute.make_layout({2, 64}, {64, 1}),
+    raises("multiple of 4", gather4, A, cute.make_layout({2, 64}, {64, 1}),
            {2, 64}, 1, {gmem_coord_tensor = spread(rows, 64)})
   end)
 

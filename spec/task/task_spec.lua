@@ -204,7 +204,7 @@ return {entry = "axpy", grid = (N + 127) // 128, block = 128,
     assert.matches("Y%(0%) is", out)
     err, code = select(2, task("judge", folder .. "/axpy", ptx))
     assert.equal(3, code)
-    assert.matches("%-%-launch names its LAUNCH description", err)
+    assert.matches("%-%-launch must name its LAUNCH description", err)
   end)
 end)
 
@@ -290,7 +290,7 @@ local TASKS = {
   {"target = 0.5", "seeds = {1}", "needs two integers as seeds, not nil"},
   {"return {", "return 1, {", "where a table is needed"},
   {"return {", "return", "task.lua:"},
-  {"2 * a.X(i) + a.Y0(i)", "i", "expects the same outputs for both seeds"},
+  {"2 * a.X(i) + a.Y0(i)", "i", "expected outputs are the same for both seeds"},
   {"return {", "while true do end return {", "did not end within 1 s"},
   {"2 * a.X(i)", "(function() while true do pcall(a.X, -1) end end)()",
    "did not end within 1 s"},

@@ -277,9 +277,9 @@ describe("a tensor map with wider elements than the tensor", function()
           cute.LayoutRight), tile, 1, opts)
       end)
     end
-    refuses("17 elements are contiguous on both sides, but an element of "
-      .. "internal_type contains 2 [shape-mismatch]", X, {16, 17},
-      {internal_type = cute.i16})
+    refuses("17 elements are contiguous in global and shared memory; a "
+      .. "multiple of 2, an element of internal_type, is needed "
+      .. "[shape-mismatch]", X, {16, 17}, {internal_type = cute.i16})
     refuses("internal_type f16 has 16 bits, but the tensor's type u8 has 8 "
       .. "[type-mismatch]", X, {16, 16}, {internal_type = cute.f16})
     refuses("a tensor map of i16 needs rows of a multiple of 2 elements of u8, "

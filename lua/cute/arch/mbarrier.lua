@@ -46,8 +46,8 @@ local function order(what, opts)
     core.fail("bad-argument", ("%s: relaxed = %s; a boolean is needed"):format(
       what, core.show(relaxed)))
   elseif scope ~= nil and scope ~= "cta" and scope ~= "cluster" then
-    core.fail("unknown-name", ("%s: scope = %s: \"cta\" or \"cluster\""):format(
-      what, core.show(scope)))
+    core.fail("unknown-name", ("%s: scope = %s; \"cta\" or \"cluster\" is "
+      .. "needed"):format(what, core.show(scope)))
   end
   return (relaxed and HINTS.sem.relaxed or 0)
     | (scope and HINTS.scope[scope] or 0)

@@ -385,7 +385,7 @@ function Region:rewind(level)
   self.passes = self.passes + 1
   self.more, self.exits, self.doubts, self.inside = false, 0, {}, {}
   if self.passes > MAX_PASSES and not self.given then
-    core.fail("internal", "the types in a loop still change after "
+    core.fail("internal", "the types of a loop's locals still change after "
       .. MAX_PASSES .. " passes")
   end
   if self.passes > 1 then
@@ -701,8 +701,8 @@ local function frame_of(loop)
       if rawequal(v, loop) and name == "(for state)" then return level - 1 end
     end
   end
-  core.fail("loop-exit", "cute.break_if in a coroutine that started in the "
-    .. "loop\n  call it in the loop's own body")
+  core.fail("loop-exit", "cute.break_if was called in a coroutine that started "
+    .. "in the loop\n  call it in the loop's own body")
 end
 
 -- Records the value of a slot (a variable or field) at a cute.break_if or

@@ -94,8 +94,8 @@ local dequantize = rowwise.operation("ops.convert", {names = {"x"},
     local x, S = call.x, call.factors
     local format = block_scaled.of(x.element_type, S.element_type)
     if not format then
-      call:fail("x has type %s and its scale factors have type %s; no format "
-                .. "of blocks has both",
+      call:fail("x has type %s and its scale factors have type %s; no "
+                .. "block-scaled format has both",
                 x.element_type, S.element_type)
     end
     check_scale(call, format)
@@ -110,7 +110,7 @@ local dequantize = rowwise.operation("ops.convert", {names = {"x"},
     local dtype = tensor_op.dtype("ops.convert", call.o)
     local p = call:start(1, {{shape = shape, dtype = dtype}})
     if not (dtype == cute.f32 or dtype == cute.f16 or dtype == cute.bf16) then
-      call:fail("factors with dtype = %s; bf16, f16 or f32 is needed", dtype)
+      call:fail("dtype = %s; with factors, bf16, f16 or f32 is needed", dtype)
     end
     if m * n == 0 then return p end
     local k = block_scaled.dequantize(options_of(x, format, tiled, call.scale))

@@ -246,9 +246,9 @@ local function outputs_of(p, call, made)
     local dtype = t and operand.plain(t.element_type)
       or i == 1 and p.dtype or usual(p, made[i])
     if t and not modes.has(t.layout, p.shape) then
-      p.fail("%s is %s; %s of extents (%s) %s needed", name, t.layout,
-             #made == 1 and "the result" or "results", table.concat(p.shape,
-             ","), #made == 1 and "is" or "are")
+      p.fail("%s is %s, but the %s extents (%s)", name, t.layout,
+             #made == 1 and "result has" or "results have",
+             table.concat(p.shape, ","))
     end
     p.outputs[i] = {name = name, t = t, dtype = dtype, l = t and t.layout
       or p.order or cute.make_layout(p.shape, cute.LayoutRight)}
@@ -569,10 +569,9 @@ local function plan_of(p, call)
     local most = takes(p.f)
     p.at = most and most > #p.operands
     if p.at and most > #p.operands + 1 then
-      p.fail("%s takes %d, but there %s; `at` is one more "
-        .. "parameter", where_is(p.f),
-             most, #p.operands == 1 and "is 1 operand"
-             or ("are %d operands"):format(#p.operands))
+      p.fail("%s has %d parameters, but there %s; at most one more, `at`, "
+        .. "is possible", where_is(p.f), most, #p.operands == 1
+        and "is 1 operand" or ("are %d operands"):format(#p.operands))
     end
     if most and most > 0 and most < #p.operands then
       report.note(("ops.elementwise: %s has %d parameter%s, but there are %d "

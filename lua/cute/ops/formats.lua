@@ -92,9 +92,9 @@ function formats.look(p, o)
   if not (a or b) then return nil end
   if not (a and b) then
     local x = a and "B" or "A"
-    fail("%s has the format %s, but %s of %s has no factors of a format; "
-      .. "convert both operands by ops.convert", a and "A" or "B", a or b, x,
-      tostring(p[x:lower()]))
+    fail("%s has the format %s, but %s of %s has no block-scaled "
+      .. "format; convert both operands by ops.convert", a and "A" or "B",
+      a or b, x, tostring(p[x:lower()]))
   elseif p.ragged then
     fail("grouped products do not support factors of %s", a)
   end

@@ -73,9 +73,8 @@ end
 local function check_gates(B, D)
   local rows, n = cute.size(B.l, 0), cute.size(D.l, 1)
   if rows ~= 2 * n then
-    fail("B is %s and %s is %s: with gated = true B needs 2 N rows, %d and not "
-      .. "%d",
-         B.t.layout, D.name, D.t.layout, 2 * n, rows)
+    fail("B is %s and %s is %s: with gated = true B needs 2 N = %d rows, not "
+      .. "%d", B.t.layout, D.name, D.t.layout, 2 * n, rows)
   end
 end
 
@@ -115,7 +114,8 @@ local function operands(A, B, C, out, gated)
   for i, n in ipairs(out and batch or {}) do
     local mode = cute.rank(out) - 1 - i
     if mode < 1 or cute.size(out.shape[mode]) ~= n then
-      fail("out is %s, without the batch modes of the operands", out.layout)
+      fail("out is %s; the batch modes of the operands are needed, too",
+           out.layout)
     end
   end
   if out then operand.check_apart("out", out) end

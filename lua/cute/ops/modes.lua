@@ -95,9 +95,9 @@ local function cut(loops, list, m, n, rank, fail)
     local loop = {n = step, mode = m}
     for i, c in ipairs(own) do
       if c.left % step ~= 0 then
-        fail("mode %d of %s is %s, which is divided differently from the same "
-          .. "mode of the other operands",
-             m - 1, list[i].name, tostring(list[i].l))
+        fail("mode %d of %s, whose layout is %s, is divided differently from "
+          .. "the same mode of the other operands", m - 1, list[i].name,
+             tostring(list[i].l))
       end
       loop[i] = c.stride
       c.left, c.stride = c.left // step, c.stride * step

@@ -282,8 +282,8 @@ function stages.PipelineTmaAsync(opts)
   local what = "PipelineTmaAsync"
   local scope = opts.scope
   if scope ~= nil and scope ~= "cta" and scope ~= "cluster" then
-    core.fail("bad-argument", ("%s: scope = %s: \"cta\" or \"cluster\""):format(
-      what, core.show(scope)))
+    core.fail("bad-argument", ("%s: scope = %s; \"cta\" or \"cluster\" is "
+      .. "needed"):format(what, core.show(scope)))
   end
   local bytes = opts.tx_count
   if math.type(bytes) ~= "integer" or bytes < 1 or bytes >= 1 << 20 then
@@ -575,8 +575,8 @@ function stages.PipelineClcFetchAsync(opts)
   local cluster = shape_vmn(what, opts)
   local bytes = opts.tx_count or 16
   if bytes ~= 16 then
-    core.fail("bad-argument", ("%s: tx_count = %s; the response of a "
-      .. "query has 16 bytes")
+    core.fail("bad-argument", ("%s: tx_count = %s; 16, the bytes of a "
+      .. "query's response, is needed")
       :format(what, core.show(bytes)))
   end
   local size = cluster and cluster[1] * cluster[2] * cluster[3] or 1

@@ -106,7 +106,7 @@ end
 ---@return integer[]
 local function order(n, round)
   if n < 0 or n > 4096 then
-    core.fail("limit", ("%d contestants; at most 4096"):format(n))
+    core.fail("limit", ("%d entries; at most 4096 are possible"):format(n))
   end
   local list, turn = {}, (round - 1) // 2
   for i = 1, n do list[i] = (i - 1 + turn) % n + 1 end

@@ -266,7 +266,7 @@ function describe.variant(name, launches, o)
   local numbers, number_of = numbers_of(launches, o.numbers)
   for k, l in ipairs(launches) do
     if l.program.info.ptx or l.program.info.addresses then
-      fail(name, "kernel %s %s, which a bundle cannot have",
+      fail(name, "kernel %s %s, which bundles do not support",
            l.program.info.name, l.program.info.ptx and "is PTX"
            or "reads addresses from memory")
     end

@@ -470,9 +470,9 @@ local function find_numbers(name, numbers, launches, others)
           end
         end
         if not at[k][i] then
-          fail(name, "the host computes argument %s of kernel %s from the "
-            .. "numbers of the call; only numbers that are passed on as they "
-            .. "are can be parameters",
+          fail(name, "the host computes argument %s of kernel %s from a "
+            .. "number of the call; a number must be passed to the kernel "
+            .. "unchanged",
                l.program.info.args[i].name, l.program.info.name)
         end
       end
@@ -889,8 +889,8 @@ end
 function Session:add_symbolic(name, k, args, opts, config)
   local grid_of = config.grid
   if type(grid_of) ~= "function" then
-    fail(name, "a kernel with symbolic arguments needs a grid of its extents: "
-      .. "grid = function(X, ...) return {...} end")
+    fail(name, "a kernel with symbolic arguments needs a function that returns "
+      .. "the grid: grid = function(X, ...) return {...} end")
   end
   local own = {}
   for o, v in pairs(opts) do if o ~= "grid" then own[o] = v end end

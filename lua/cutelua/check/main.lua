@@ -496,8 +496,8 @@ function Session:finish(code, message)
   self:tell_left()
   if self.tried then self:tell_sizes()
   elseif self.opt.sizes and code == 0 then
-    report.note("--sizes: the script is no lesson, so that its own size alone "
-      .. "was checked; k:check has an option `sizes`")
+    report.note("--sizes: only lessons have other sizes, so only the script's "
+      .. "own was checked; use the option `sizes` of k:check")
   end
   if self.why and not self.compared and not self.opt.json then
     self:write("check: the GPU was not compared: ", self.why, "\n")

@@ -787,8 +787,8 @@ end
 ---@return string
 function repair.failure(tried)
   if tried.edits == 0 and not tried.late then
-    return "no repair was searched for: no fault and no reference shows "
-      .. "whether an edit fixes the bug"
+    return "no repair was searched for: without a fault or a reference, "
+      .. "nothing shows whether an edit fixes the bug"
   end
   local text = ("no repair was found: %s of the synchronization, or of its "
     .. "operands, %s tried"):format(plural(tried.edits, "edit"),

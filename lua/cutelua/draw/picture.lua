@@ -65,8 +65,8 @@ end
 function picture.limit(opts)
   local limit = opts.limit or LIMIT
   if math.type(limit) ~= "integer" or limit < 1 or limit > MOST then
-    core.fail("bad-argument", ("draw: limit = %s: 1 to %d cells"):format(
-      core.show(limit), MOST))
+    core.fail("bad-argument", ("draw: limit = %s; 1 to %d cells are "
+      .. "possible"):format(core.show(limit), MOST))
   end
   return limit
 end

@@ -41,7 +41,7 @@ local TICK = 0.5
 ---@return string? message
 function findings.format(value)
   if findings.FORMATS[value] then return value end
-  return nil, ("--format is text, json or sarif, not %s"):format(
+  return nil, ("--format must be text, json or sarif, not %s"):format(
     core.show(value))
 end
 

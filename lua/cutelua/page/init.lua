@@ -534,7 +534,7 @@ function Page:timeline(n)
   local program, launch = known[1], known[2]
   local card = require "cutelua.profile.cards".of(launch.sm)
   if not card then
-    core.fail("wrong-arch", "no timeline: there are no rates of a card "
+    core.fail("wrong-arch", "no timeline: cutelua has no model of a card "
       .. "with the architecture " .. program.arch)
   end
   local launched = require "cutelua.profile.estimate".launched

@@ -490,10 +490,11 @@ local function check_access(i, a)
       :format(i))
   end
   local width = a.width or op[2]
-  for _, n in ipairs {a.threads or WARP, a.count or 1, width or 1} do
+  for _, name in ipairs {"threads", "count", "width"} do
+    local n = a[name] or 1
     if math.type(n) ~= "integer" or n < 1 then
-      core.fail("bad-argument", ("find_swizzle: access %d has %s; 1 or more is "
-        .. "needed"):format(i, tostring(n)))
+      core.fail("bad-argument", ("find_swizzle: access %d has %s = %s; an "
+        .. "integer of 1 or more is needed"):format(i, name, tostring(n)))
     end
   end
   return op[1], width

@@ -84,8 +84,8 @@ local function ir_of(path)
     end)
   end
   if #hosts == 0 then
-    fail(path, next(m.kernels) and "no function of the host launches a kernel "
-      .. "in the way of version 4.8 of the CuTe DSL" or "this is not IR of "
+    fail(path, next(m.kernels) and "no host function launches a kernel as "
+      .. "version 4.8 of the CuTe DSL does" or "this is not IR of "
       .. "version 4.8 of the CuTe DSL: it has no cuda.kernel\n  %s", KEEP)
   elseif #hosts > 1 then
     fail(path, "%d functions of the host launch kernels; one is expected",

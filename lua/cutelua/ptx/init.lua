@@ -53,8 +53,8 @@ local function sorted(entry, p, fields)
   local list = {}
   for at, value in pairs(fields) do
     if math.type(at) ~= "integer" or at < 0 then
-      core.fail("bad-argument", ("entry %s: a field of %s is named by its byte "
-        .. "offset, not by %s"):format(entry.name, p.name, core.show(at)))
+      core.fail("bad-argument", ("entry %s: the key of a field of %s must be "
+        .. "its byte offset, not %s"):format(entry.name, p.name, core.show(at)))
     end
     local f = {at = at, value = value, kind = "", bits = 0}
     if type(value) == "table" then
@@ -95,8 +95,8 @@ local function scalar(value, kind, bits, what)
   end
   local i = integer_of(value, bits)
   if i then return i end
-  core.fail("bad-argument", ("%s is an integer of %d bits, not %s"):format(what,
-    bits, core.show(value)))
+  core.fail("bad-argument", ("%s must be an integer of %d bits, not %s"):format(
+    what, bits, core.show(value)))
 end
 
 -- Converts `pair`, {value, dtype}. Returns the value in the form that `scalar`
@@ -104,11 +104,11 @@ end
 local function typed(pair, what)
   local dtype = type(pair[2]) == "string" and core.find_dtype(pair[2])
   if not dtype then
-    core.fail("bad-argument", ("%s is {value, dtype}, such as {1.5, \"f32\"}")
-      :format(what))
+    core.fail("bad-argument", ("%s must be {value, dtype}, such as {1.5, "
+      .. "\"f32\"}"):format(what))
   elseif not dtype.is_integer and dtype.bits < 32 or dtype.bits < 8 then
-    core.fail("bad-argument", ("%s: a scalar is an integer, f32 or f64, not %s")
-      :format(what, dtype.name))
+    core.fail("bad-argument", ("%s: a scalar must be an integer, f32 or f64, "
+      .. "not %s"):format(what, dtype.name))
   end
   local kind = dtype.is_integer and "u" or "f"
   return scalar(pair[1], kind, dtype.bits, what), kind, dtype.bits

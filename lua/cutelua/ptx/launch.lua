@@ -75,7 +75,7 @@ local function check(t, what, form)
     local types = form[k]
     if not types then sign.unknown("key", tostring(k), form, what) end
     if not is_a(v, types) then
-      fail("%s: %s is %s, not %s", what, k, words_of(types), core.show(v))
+      fail("%s: %s must be %s, not %s", what, k, words_of(types), core.show(v))
     end
   end
 end
@@ -84,7 +84,7 @@ end
 local function check_list(t, what, types)
   for i = 1, type(t) == "table" and #t or 0 do
     if not is_a(t[i], types) then
-      fail("%s: element %d is %s, not %s", what, i, words_of(types),
+      fail("%s: element %d must be %s, not %s", what, i, words_of(types),
            core.show(t[i]))
     end
   end
@@ -559,8 +559,8 @@ local function launches_of(spec, what)
   check_list(spec.include, what .. ".include", "string")
   for name, value in pairs(spec.define or {}) do
     if not is_a(value, "string number boolean") then
-      fail("%s: define.%s is a string, a number or a boolean, not %s", what,
-           tostring(name), core.show(value))
+      fail("%s: define.%s must be a string, a number or a boolean, not %s",
+           what, tostring(name), core.show(value))
     end
   end
   if not spec.launches then return {spec} end
@@ -593,7 +593,7 @@ end
 -- the options ask for it.
 local function start_fidelity(opt)
   if not fidelity.FORMATS[opt.format] then
-    core.fail("bad-argument", ("--format is text or json, not %s"):format(
+    core.fail("bad-argument", ("--format must be text or json, not %s"):format(
       core.show(opt.format)))
   end
   if not opt.fidelity then return end

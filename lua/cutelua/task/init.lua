@@ -77,7 +77,7 @@ local function read_candidate(path, launch)
   if launch then
     c.launch = folder.text(launch)
   elseif path:find "%.ptx$" then
-    core.fail("bad-argument", ("%s is PTX: --launch names its LAUNCH "
+    core.fail("bad-argument", ("%s is PTX: --launch must name its LAUNCH "
       .. "description"):format(path))
   end
   return c

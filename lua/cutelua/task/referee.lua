@@ -204,8 +204,8 @@ local function run_case(task, candidate, case, opts)
     verdict = record and record.verdict}
   compare_calls(task, c, inputs, expected)
   if case.check and not c.varies then
-    core.fail("bad-argument", ("the task %s expects the same outputs for both "
-      .. "seeds at %s"):format(task.name, case.name))
+    core.fail("bad-argument", ("task %s: the expected outputs are the same for "
+      .. "both seeds at %s; they must differ"):format(task.name, case.name))
   end
   c.ok = not (c.failed or c.wrong or c.unsteady or c.verdict == "bug"
     or c.verdict == "error")

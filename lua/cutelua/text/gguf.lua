@@ -146,7 +146,8 @@ function Reader:entry()
   for i = rank, 1, -1 do
     local n = self:number "<i8"
     if n < 0 or n > 0 and room // n == 0 then
-      fail(self.path, "%s: extent %u is %u", what, rank - i, n)
+      fail(self.path, "%s: extent %u is %u, more than the file can hold", what,
+           rank - i, n)
     end
     if n > 0 then room = room // n end
     shape[i] = n

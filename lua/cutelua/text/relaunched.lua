@@ -51,9 +51,9 @@ function relaunched.relaunched(program, values)
     local place = simreport.at(report.file, report.line) or "?"
     if report.ok and earlier and earlier.inputs == inputs
       and earlier.after == before and earlier.before ~= before then
-      words.note(("kernel %s: %s: this launch adds to '%s' what the launch at "
-        .. "%s added before, because nothing cleared it; write 0 first, as by "
-        .. "t:fill(0)"):format(report.kernel, place,
+      words.note(("kernel %s: %s: this launch adds to '%s', which still has "
+        .. "the sums of the launch at %s; write 0 first, as by t:fill(0)")
+        :format(report.kernel, place,
         program.info.args[program.added[1]].name, earlier.place))
     end
     last[program] = report.ok and {inputs = inputs, before = before,

@@ -55,7 +55,8 @@ local function check(path, header, name, e, size)
   local bits = cute[type_].bits
   for i, n in ipairs(shape) do
     if not is_size(n) or n > 0 and bits > 0 and bits // 8 > size // n then
-      fail(path, "%s: extent %d is %s", what, i, core.show(n))
+      fail(path, "%s: extent %d is %s; 0 or more, within the file's %d bytes "
+           .. "of data, is needed", what, i, core.show(n), size)
     end
     bits = bits * n
   end

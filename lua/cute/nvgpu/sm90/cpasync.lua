@@ -340,8 +340,8 @@ local function box_modes(shape, stride, tensor, number, ratio, bits)
         local most = first and 256 or 256 * ratio
         if n > most and n % most ~= 0 then
           fail("limit", "%d elements of mode %d are contiguous in shared "
-            .. "memory: a box takes at most %d, and a tile must consist of "
-            .. "whole boxes", n, leaf - 1, most)
+            .. "memory; at most %d, the limit of a box, or a multiple of it is "
+            .. "needed", n, leaf - 1, most)
         end
         modes[#modes + 1] = {leaf = leaf, box = math.min(n, most),
                              whole = n == t.extent}
@@ -367,9 +367,9 @@ local function modes_of(gmem, smem, tiler, ratio)
   for _, m in ipairs(modes) do values = values * m.box end
   if first and first.box % ratio == 0 then first.box = first.box // ratio
   elseif ratio > 1 then
-    fail("shape-mismatch", "%d elements are contiguous on both sides, but an "
-      .. "element of internal_type contains %d", first and first.box or 1,
-      ratio)
+    fail("shape-mismatch", "%d elements are contiguous in global and shared "
+      .. "memory; a multiple of %d, an element of internal_type, is needed",
+      first and first.box or 1, ratio)
   end
   for i, e in ipairs(basis) do
     local t = tensor[i]
@@ -468,15 +468,16 @@ local function modes_of_rows(gmem, smem, tiler, rows)
   end
   local shape, order = runs_of(rows, smem, tiler)
   if tensor[across + 1].stride ~= 1 then
-    fail("inadmissible", "the rows have stride 0 along mode %d, along which "
-      .. "%s is not contiguous", across, gmem)
+    fail("inadmissible", "the rows have stride 0 along mode %d; %s must be "
+      .. "contiguous along this mode", across, gmem)
   elseif tostring(order[1]) ~= "1@" .. across
       or tostring(order[2]) ~= "1@" .. 1 - across then
     fail("inadmissible", "%s: in shared memory, each row must be contiguous, "
       .. "and the next row must follow it", smem)
   elseif shape[1] > 256 or shape[2] % 4 ~= 0 then
-    fail("limit", "%d rows of %d elements are contiguous in shared memory: a "
-      .. "copy takes 4 rows of at most 256", shape[2], shape[1])
+    fail("limit", "%d rows of %d elements are contiguous in shared memory; a "
+      .. "multiple of 4 rows of at most 256 elements is needed",
+      shape[2], shape[1])
   end
   return {{leaf = across + 1, box = shape[1]}, {leaf = 2 - across, box = 1}},
     4 * shape[1]
@@ -540,8 +541,8 @@ function cpasync.make_tiled_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
   if op.rows then
     modes, values = modes_of_rows(gmem_tensor, smem, cta_tiler, rows)
     if ctas > 1 then
-      fail("bad-argument", "num_multicast = %d; CTAs cannot share the load of "
-        .. "rows: one CTA loads them for all of mcast_mask", ctas)
+      fail("bad-argument", "num_multicast = %d; for rows, 1 is needed: one "
+        .. "CTA loads them for all CTAs of mcast_mask", ctas)
     end
   elseif rows then
     fail("bad-argument", "only CopyBulkTensor2DGather4G2SOp and "

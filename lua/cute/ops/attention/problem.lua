@@ -138,8 +138,8 @@ function problem.options_of(call, p)
   end
   for key in next, window or {} do
     if key ~= 1 and key ~= 2 then
-      call:fail("window has the key %s; a list of two numbers is needed, {left, "
-        .. "right}", core.show(key))
+      call:fail("window has the key %s; a list of two numbers is needed, "
+        .. "{left, right}", core.show(key))
     end
   end
   for i = 1, 2 do

@@ -1,5 +1,5 @@
 --- The gradients of attention for Hopper by TMA and wgmma, for the forward pass
--- in kernels/attention_sm90.lua: three kernels.
+-- in kernels/attention_sm90.lua: three kernels, or four.
 --
 --     local backward = attention_bwd_sm90 {head = 128, causal = true}
 --     for _, launch in ipairs(backward.prepare(Q, K, V, O, dO, LSE, dQ, dK, dV,
@@ -98,7 +98,7 @@ return function(given)
                        {min_blocks = 1})
   self.behind = kernel("attention_dq", 128 * o.sharers, edges.dq(o))
   self.last = o.splits > 1
-    and kernel("attention_dkv", 128 * o.sharers, edges.dkv(o)) or nil
+    and kernel("attention_sum_dkv", 128 * o.sharers, edges.dkv(o)) or nil
 
   --- Returns a list with {atom, coordinates} for each operand that TMA
   -- accesses, in the order of the kernel's parameters.
@@ -205,8 +205,8 @@ return function(given)
   ---@param t table {Q: any, K: any, V: any, O: any, dO: any, LSE: any,
   -- dQ: any, dK: any, dV: any}
   ---@param scale number above 0
-  ---@param memory {sums: any, logs: any, delta: any, turns: any?} tensors of
-  -- self.sizes() elements, not initialized
+  ---@param memory {sums: any, parts: any?, logs: any, delta: any, turns: any?}
+  -- tensors of self.sizes() elements, not initialized
   ---@param more? {cu_q: any, cu_k: any, lists: any, before: any} the positions
   -- of concatenated sequences; with `list`, the tensors of
   -- kernels/block_mask_rows.lua for the tile of `options`

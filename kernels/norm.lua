@@ -179,8 +179,9 @@ end
 -- elements use half as many threads as for softmax (RMSNorm: 0.97 instead of
 -- 0.95). LayerNorm of rows in registers halves a number of threads of 512 or
 -- more (16384: 253 us instead of 256), RMSNorm only 512 (8192: 251.7 us instead
--- of 255.3). If only one block of 1024 threads fits, it processes twice as many
--- elements at a time (65536: 0.96 instead of 0.94).
+-- of 255.3), and not for few rows (256 rows: 5.5 us, halved 5.7). If only one
+-- block of 1024 threads fits, it processes twice as many elements at a time
+-- (65536: 0.96 instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
@@ -193,10 +194,11 @@ local function spread(o, layer)
     local values = 2 * p.steps * p.width
     if values <= rows.most(o.dtype, o.residual and 2) then
       -- With 64 registers, 1024 threads fit on a multiprocessor. LayerNorm of
-      -- f16 would have 76, and take 52.5 us instead of 35 for 2048 rows.
+      -- f16 would have 76, and take 52.5 us instead of 37.6 for 2048 rows.
+      -- Few rows (o.pdl) need no second block, but more registers.
       local threads = p.threads // 2
       return plan {threads = threads, values = values,
-                   min_blocks = 1024 // threads}
+                   min_blocks = not o.pdl and 1024 // threads}
     end
     if layer then p = plan {staged = true} end
   end

@@ -98,13 +98,12 @@ function edges.before(o)
   end
 end
 
--- Converts accumulators to 16 bits, and stores them to rows of a tensor.
--- `sums` has this thread's accumulators of t, a tile of t.rows rows and
--- t.columns columns: the result of the product t.mma with the extents
+-- Converts accumulators to 16 bits, and stores them to X (rows,D) from a row
+-- and a column on. `sums` has this thread's accumulators of t, a tile of t.rows
+-- rows and t.columns columns: the result of the product t.mma with the extents
 -- t.extents. t.smem is the tile's layout in shared memory, and t.turned the
--- transposed one if the product is transposed. Returns a function (X, row,
--- column), which stores the tile to X (rows,D) from that row and column on.
-local function converter(o, t, tid, sums)
+-- transposed one if the product is transposed.
+local function store(o, t, tid, sums, X, row, column)
   local threads = 128 * o.sharers
   local s = cute.make_smem_tensor(o.dtype, t.smem, 1024)
   local out = cute.make_fragment_like(sums, o.dtype)
@@ -118,21 +117,19 @@ local function converter(o, t, tid, sums)
   cute.arch.sync_threads()
   local wide = t.columns // 8
   local from = cute.zipped_divide(s(cute._, cute._, 0), {1, 8})
-  return function(X, row, column)
-    for i = 0, t.rows * wide // threads - 1 do
-      local e = i * threads + tid
-      local at, vector = e // wide, e % wide
-      cute.when(cute.lt(row + at, cute.size(X, 0)), function()
-        local r = cute.make_rmem_tensor({8}, o.dtype)
-        cute.autovec_copy(from(cute._, {at, vector}), r)
-        cute.autovec_copy(r, cute.local_tile(X(row + at, cute._), {8},
-                                             {column // 8 + vector}))
-      end)
-    end
+  for i = 0, t.rows * wide // threads - 1 do
+    local e = i * threads + tid
+    local at, vector = e // wide, e % wide
+    cute.when(cute.lt(row + at, cute.size(X, 0)), function()
+      local r = cute.make_rmem_tensor({8}, o.dtype)
+      cute.autovec_copy(from(cute._, {at, vector}), r)
+      cute.autovec_copy(r, cute.local_tile(X(row + at, cute._), {8},
+                                           {column // 8 + vector}))
+    end)
   end
 end
 
--- Returns registers for accumulators of the product t.mma (see converter).
+-- Returns registers for accumulators of the product t.mma (see store).
 local function registers(t)
   return cute.make_rmem_tensor(t.mma:partition_shape_C(t.extents), cute.f32)
 end
@@ -155,8 +152,8 @@ function edges.dq(o)
     cute.autovec_copy(runs, cute.make_tensor(sums.iterator,
                                              cute.make_layout(runs.shape)))
     sums:store(sums:load() * scale)
-    converter(o, t, tid, sums)(flash.head(dQ, part.b, h, cu_q, true),
-                               m * t.rows, place % o.slices * t.columns)
+    store(o, t, tid, sums, flash.head(dQ, part.b, h, cu_q, true), m * t.rows,
+          place % o.slices * t.columns)
   end
 end
 
@@ -174,15 +171,15 @@ function edges.dkv(o)
   local function convert(sums, first, factor, X, row)
     local tid = cute.arch.thread_idx()
     local all, one = registers(t), registers(t)
-    for i = 0, o.splits - 1 do
-      local from, to = sums(cute._, tid, cute._, first + 2 * i),
-        i == 0 and all or one
-      cute.autovec_copy(from, cute.make_tensor(to.iterator,
+    all:fill(0)
+    for i in cute.range(o.splits) do
+      local from = sums(cute._, tid, cute._, first + 2 * i)
+      cute.autovec_copy(from, cute.make_tensor(one.iterator,
                                                cute.make_layout(from.shape)))
-      if i > 0 then all:store(all:load() + one:load()) end
+      all:store(all:load() + one:load())
     end
     if factor then all:store(all:load() * factor) end
-    converter(o, t, tid, all)(X, row, 0)
+    store(o, t, tid, all, X, row, 0)
   end
   return function(sums, dK, dV, scale, cu_k)
     local place, g, b = cute.arch.block_idx()

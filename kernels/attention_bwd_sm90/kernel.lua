@@ -68,6 +68,10 @@ local function operands(o, l, maps)
              ds = tile "s"}
   x.p = o.shared and x.ds or o.wide and tile "s" or nil
   x.dk, x.dv = {smem = x.k.smem}, {smem = x.v.smem}
+  if o.splits > 1 then
+    -- If no row sees a block's keys, nothing reads its tiles of K and V.
+    for _, t in ipairs {x.k, x.v} do cute.partial_ok(t.smem) end
+  end
   local sums = cute.make_smem_tensor(cute.f32, l.acc, 128)
   local function part()
     return {smem = sums, modes = {_, _, _}, slices = o.slices,
@@ -193,8 +197,8 @@ end
 
 --- Makes the kernel for complete options. Its arguments are:
 -- the TMA atom and the coordinates of each of NAMES;
--- logs and delta (rows,H,B), scale, and the number of heads in a section
---   (order.lua);
+-- logs and delta (rows,H,B), scale, and the number of groups of heads of Q in
+--   a section (order.lua);
 -- the counters, if the order of sums is fixed, else nil;
 -- the accumulators of dK and dV, if o.splits exceeds 1, else nil;
 -- a table or nil: {cu_q, cu_k, dK, dV} for concatenated sequences, {lists,

@@ -126,14 +126,19 @@ end
 -- The estimated speed of a block, in floating-point operations per
 -- microsecond; the microseconds before a block's first tile and after its last
 -- tile; the bandwidth at which accumulators of dK and dV are written and read
--- again, in bytes per microsecond; and the microseconds for the launch of the
--- kernel that adds them. In twelve problems on an H200, the estimate selects a
+-- again, in bytes per microsecond; that of one block of the kernel that adds
+-- them, which reads one share after the other; and the microseconds for the
+-- launch of this kernel. In twelve problems on an H200, the estimate selects a
 -- number of blocks that takes at most 1.02 of the shortest time.
-local SPEED, START, BANDWIDTH, LAUNCH = 4.5e6, 3, 2.6e6, 3
+local SPEED, START, BANDWIDTH, ONE_BLOCK, LAUNCH = 4.5e6, 3, 2.6e6, 1e5, 3
 
--- The largest number of blocks for which `splits` may exceed 1, for each
--- multiprocessor. More blocks keep all multiprocessors busy anyway.
+-- With more than BLOCKS blocks for each multiprocessor, `splits` is not
+-- increased: this many blocks keep all multiprocessors busy. The limit also
+-- bounds the memory for the accumulators, to 138 MB on an H200 with D = 128.
 local BLOCKS = 8
+
+-- The largest value of `splits`.
+local MOST_SPLITS = 1024
 
 -- Returns the time in which `sms` multiprocessors process `count` blocks of
 -- each of the given times, in descending order. Each multiprocessor takes the
@@ -154,8 +159,15 @@ end
 -- Returns the number of blocks that share the heads of Q of a tile of keys:
 -- the divisor of `group` with the shortest estimated time.
 local function splits_for(o, given)
+  for name in ("rows keys heads group sms"):gmatch "%S+" do
+    if (given[name] or 0) == 0 then return 1 end
+  end
   local M, N, S, T = o.tile[1], o.tile[2], given.rows, given.keys
+  local blocks = (T + N - 1) // N * given.heads
+  local most = math.min(given.group, BLOCKS * given.sms // blocks, MOST_SPLITS)
+  if most < 2 then return 1 end
   local tile = 10 * M * N * o.head / SPEED
+  local share = 2 * N * o.head * 4  -- bytes of a block's accumulators
   local seen = {}  -- for each tile of keys, the number of tiles of rows
   for n = 0, (T + N - 1) // N - 1 do
     local first, last = order.rows(o, n, S, T)
@@ -163,8 +175,7 @@ local function splits_for(o, given)
   end
   table.sort(seen, function(a, b) return a > b end)
   local best, least = 1, math.huge
-  local most = BLOCKS * given.sms // (#seen * given.heads)
-  for s = 1, math.min(most, given.group) do
+  for s = 1, most do
     if given.group % s == 0 then
       local times = {}
       for i, n in ipairs(seen) do
@@ -172,8 +183,8 @@ local function splits_for(o, given)
       end
       local time = makespan(times, given.heads * s, given.sms)
       if s > 1 then
-        time = time + LAUNCH
-          + 2 * 8 * #seen * N * o.head * given.heads * s / BANDWIDTH
+        time = time + LAUNCH + share * s * math.max(2 * blocks / BANDWIDTH,
+                                                    0.5 / ONE_BLOCK)
       end
       if time < least then best, least = s, time end
     end
@@ -218,8 +229,8 @@ function options.complete(given)
   o.producer_registers, o.registers = table.unpack(
     o.tasks and TASKS_REGISTERS or REGISTERS[o.consumers])
   o.block = (o.consumers + 1) * WARPGROUP
-  rules.integers(WHAT, given, {"splits"}, 1, 1024)
-  o.splits = given.splits or given.rows and splits_for(o, given) or 1
+  rules.integers(WHAT, given, {"splits"}, 1, MOST_SPLITS)
+  o.splits = given.splits or splits_for(o, given)
   return o
 end
 

@@ -1,19 +1,20 @@
 --- The tiles of keys of kernels/attention_bwd_sm90, their order, and the rows
 -- that see them.
 --
--- Heads are divided into sections. If possible, the rows of Q, dO and dQ of a
--- section fit into L2 together. A section must also have enough tiles. Within a
--- section, the tiles of all heads with the same keys are consecutive. With a
--- causal mask, the first tiles of keys come first, because the most rows see
--- them.
+-- The heads of Q that share a head of K form a group, or `splits` groups of
+-- equal size. Blocks process the groups of all batches in sections. If
+-- possible, the rows of Q, dO and dQ of a section fit into L2 together. A
+-- section must also have enough tiles. Within a section, the tiles of all
+-- groups with the same keys are consecutive. With a causal mask, the first
+-- tiles of keys come first, because the most rows see them.
 --
 -- If the order of sums is fixed, blocks add to a tile of dQ in the order of
 -- their tiles of keys. They then draw their tiles from a counter, so that a
--- block waits only for blocks that already run. Blocks of a head then process
+-- block waits only for blocks that already run. Blocks of a group then process
 -- the same rows one after another, each block one tile behind the preceding
--- block. A section therefore has more heads, so that fewer blocks of each head
--- run at once. In this case, L2 needs to hold only the rows that these blocks
--- process, from the first to the last block.
+-- block. A section therefore has more groups, so that fewer blocks of each
+-- group run at once. In this case, L2 needs to hold only the rows that these
+-- blocks process, from the first to the last block.
 local cute = require "cute"
 local flash = require "kernels.flash"
 local tiles = require "cute.tiles"
@@ -24,27 +25,27 @@ local order = {}
 -- have.
 local L2 = 40 << 20
 
--- If the order of sums is fixed, a section has at least HEADS heads, and its
--- heads have at least ELEMENTS elements in total.
-local HEADS, ELEMENTS = 16, 2048
+-- If the order of sums is fixed, a section has at least GROUPS groups, and
+-- their heads of K have at least ELEMENTS elements in total.
+local GROUPS, ELEMENTS = 16, 2048
 
 -- The smallest number of tiles in a section, about two for each multiprocessor.
 -- Tiles with few rows then keep multiprocessors busy at the end of a section.
 local TILES = 256
 
---- Returns the number of heads of K in a section, counting the heads of all
+--- Returns the number of groups in a section, counting the groups of all
 -- batches.
 ---@param T integer the number of keys
----@param group integer the heads of Q that share one of K
-function order.section(o, S, T, group)
-  local bytes = S * o.head * (2 * o.dtype.bits // 8 + 4) * group
-  local least = o.deterministic and math.max(HEADS, ELEMENTS // o.head) or 1
+---@param heads integer the heads of Q in a group
+function order.section(o, S, T, heads)
+  local bytes = S * o.head * (2 * o.dtype.bits // 8 + 4) * heads
+  local least = o.deterministic and math.max(GROUPS, ELEMENTS // o.head) or 1
   return math.max(L2 // math.max(bytes, 1), least,
                   tiles.count(TILES, tiles.count(T, o.tile[2])))
 end
 
 --- Returns n, g and b of the tile at position t in the order: tile n of N tiles
--- of keys, head g of G heads of K, batch b of B.
+-- of keys, group g of G groups, batch b of B.
 function order.place(t, N, G, B, section)
   local first = t // (section * N) * section
   local rest = t % (section * N)
@@ -55,9 +56,9 @@ function order.place(t, N, G, B, section)
 end
 
 --- Calls f(m, r[, before]) for all tiles m of rows from x.rows[1] to x.rows[2]
--- - 1, and for each r of the x.heads heads of Q that share a head of K. With a
--- block mask, the tiles are those of x.listed(r). before() then returns the
--- tile's entry in the tensor `before` (kernels/block_mask_rows.lua).
+-- - 1, and for each r of the x.heads heads of Q of a group. With a block mask,
+-- the tiles are those of x.listed(r). before() then returns the tile's entry in
+-- the tensor `before` (kernels/block_mask_rows.lua).
 --
 -- If the order of sums is fixed and the mask is causal, the last tiles of rows
 -- come first, each tile for all heads. Blocks whose rows end together then

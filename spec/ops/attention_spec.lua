@@ -288,12 +288,31 @@ describe("ops.attention on Hopper", function()
       assert.equal("attention_bwd", e.kernel)
       assert.same({{"attention_bwd_sm90", reason}}, e.refused)
     end
+    e = explained(oracle.problem {s = 128, d = 128, h = 32, g = 1}, {})
+    assert.equal(16, e.splits)
+    assert.truthy(e.text:find(", 16 blocks for each tile of keys", 1, true))
     local none = cute.zeros({0, 5, 1, 64}, cute.bf16)
     raises("ops.explain_attention_backward: dQ has no elements: no kernel of "
       .. "attention is launched", function()
         return (ops.explain_attention_backward(none, none, none, none, none,
           cute.zeros({0, 1, 5}, cute.f32), HOPPER))
       end)
+  end)
+
+  it("takes no sequence, and heads of K that no row sees #long", function()
+    local function x(...) return cute.full({...}, 1, cute.bf16) end
+    local function cu(...) return cute.tensor({...}, cute.i32) end
+    for _, c in ipairs {{cu(0), cu(0), 10, 10}, {cu(0, 0), cu(0, 50), 4, 50}} do
+      local Q, K, dQ, dK = x(c[3], 8, 64), x(c[4], 1, 64), nil, nil
+      local said = support.told(function()
+        dQ, dK = ops.attention_backward(Q, Q, K, K, Q, cute.full({8, c[3]}, 1,
+          cute.f32), {device = "sim:sm_90a", cu_q = c[1], cu_k = c[2]})
+      end)
+      assert.same({}, said)
+      for _, t in ipairs {dQ, dK} do
+        for i = 0, t.shape[1] - 1 do assert.equal(0, t(i, 0, 0)) end
+      end
+    end
   end)
 
   it("explains only calls that launch a kernel", function()

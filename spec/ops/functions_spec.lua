@@ -151,6 +151,19 @@ describe("functions of epilogues", function()
     end)
   end
 
+  it("softplus takes integers", function()
+    for name, list in pairs {u8 = {0, 2, 255}, i8 = {-128, -3, 127},
+                             u32 = {0, 2, 90}, i32 = {-2 ^ 31, -3, 90}} do
+      local x = cute.zeros({32}, cute[name])
+      for i, v in ipairs(list) do x[i] = v // 1 | 0 end
+      local y = ops.elementwise(ops.softplus, x, {dtype = "f32"})
+      for i, v in ipairs(list) do
+        local want = EXACT.softplus(v)
+        assert.is_true(math.abs(y(i) - want) <= 1e-6 * want + 2 ^ -126, y(i))
+      end
+    end
+  end)
+
   it("give the same for long vectors, with few copies of long text",
      function()
     local list = range(-8, 8, 64 * 32)

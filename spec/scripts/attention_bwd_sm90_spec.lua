@@ -471,9 +471,20 @@ describe("attention_bwd_sm90's options", function()
     -- 64 blocks
     assert.equal(2, splits(512, 16, 8))
     assert.equal(4, splits(512, 16, 8, true))
+    -- The fourth kernel would read 32 shares one after another.
+    assert.equal(16, splits(128, 1, 32))
     -- One head of Q cannot be divided, and 8192 blocks need not be.
     assert.equal(1, splits(512, 16, 1, true))
     assert.equal(1, splits(2048, 512, 8, true))
+  end)
+
+  it("do not divide heads if something is not known or there is no head",
+     function()
+    for _, o in ipairs {{rows = 512}, {rows = 512, keys = 512, heads = 0,
+                                       group = 8, sms = 132}} do
+      o.head = 128
+      assert.equal(1, backward(o).options.splits)
+    end
   end)
 
   it("refuse to divide heads unequally", function()

@@ -26,6 +26,9 @@ local lean = {}
 
 function lean.exp(x) return exp2(x * LOG2E) end
 
+-- Returns e^-|x|.
+function lean.decay(x) return exp2(cute.abs(x) * -LOG2E) end
+
 -- Returns 1 / (1 + 2^-y).
 local function logistic(y) return rcp(1 + exp2(-y)) end
 
@@ -104,9 +107,13 @@ function general.sigmoid(x) return cute.rcp(1 + cute.exp2(x * -LOG2E)) end
 
 function general.silu(x) return x * general.sigmoid(x) end
 
-for _, name in ipairs {"exp", "expm1", "log", "log1p"} do
+for _, name in ipairs {"expm1", "log", "log1p"} do
   general[name] = cute[name]
 end
+
+-- The factor 1.0 converts integers to f32, because an unsigned x has no -x, and
+-- the least signed integer no |x|.
+function general.decay(x) return cute.exp(-cute.abs(x * 1.0)) end
 
 function general.gelu(x)
   return 0.5 * x * (1 + cute.erf(x * math.sqrt(0.5)))
@@ -126,7 +133,7 @@ local SCALE, ALPHA = 1.0507009873554805, 1.6732632423543772
 
 for _, own in ipairs {lean, general} do
   function own.softplus(x)
-    return cute.max(x, 0) + own.log1p(own.exp(-cute.abs(x)))
+    return cute.max(x, 0) + own.log1p(own.decay(x))
   end
 
   function own.elu(x) return cute.where(cute.gt(x, 0), x, own.expm1(x)) end

@@ -17,7 +17,9 @@ local function text_of(c, arch)
     .. "%s"):format(q.ragged and q.S or ("%d x %d"):format(q.B, q.S), q.T, q.H,
     q.D, q.G, q.dtype, arch),
     ("  %s%s%s%s"):format(c.name, o and ", tile " .. table.concat(o.tile, "x")
-      or "", o and o.stages and (", %d stages"):format(o.stages) or "",
+      or "", (o and o.stages and (", %d stages"):format(o.stages) or "")
+        .. (o and (o.splits or 1) > 1 and (", %d blocks for each tile of keys")
+            :format(o.splits) or ""),
       c.how and ", " .. c.how or "")}
   if c.refused then
     out[3] = ("  not %s: %s"):format(c.hopper, c.refused)
@@ -25,17 +27,17 @@ local function text_of(c, arch)
   return table.concat(out, "\n")
 end
 
---- Returns a description of the kernel of a plan: {kernel, tile, stages, how =
--- "measured" or "by rule", refused = {{kernel, reason}}, text, trace()}.
--- tostring returns the text. Reads plan.chosen: {name = the chosen kernel,
--- hopper = Hopper's kernel, how, refused = why Hopper's kernel is not used,
--- options, problem}.
+--- Returns a description of the kernel of a plan: {kernel, tile, stages,
+-- splits, how = "measured" or "by rule", refused = {{kernel, reason}}, text,
+-- trace()}. tostring returns the text. Reads plan.chosen: {name = the chosen
+-- kernel, hopper = Hopper's kernel, how, refused = why Hopper's kernel is not
+-- used, options, problem}.
 ---@param nothing string the error message if no kernel is launched
 function explained.of(plan, call, nothing)
   local c = plan.chosen
   if not c then core.fail("bad-argument", nothing) end
   local o = c.options or {}
-  return setmetatable({kernel = c.name, stages = o.stages,
+  return setmetatable({kernel = c.name, stages = o.stages, splits = o.splits,
     how = c.how, tile = o.tile and {table.unpack(o.tile)},
     refused = c.refused and {{c.hopper, c.refused}} or {},
     text = text_of(c, plan.device.arch),

@@ -146,8 +146,7 @@ return function(given)
   -- unless `splits` exceeds 1, logs = number of f32 LSEs, delta = number of f32
   -- deltas, turns = number of i32 counters, 0 if the order of sums is not
   -- fixed}.
-  ---@return {sums: integer, parts: integer, logs: integer, delta: integer,
-  -- turns: integer}
+  ---@return table<string, integer>
   function self.sizes(S, T, H, G, B)
     local rows = tiles_of(S, B) * M * H * (o.ragged and 1 or B)
     local keys = o.splits > 1 and key_tiles(T, B) * N * G * o.splits or 0

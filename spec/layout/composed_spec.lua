@@ -249,7 +249,7 @@ describe("a composed layout", function()
     assert.is_true(some > 150, tostring(some))
     assert.equal("(3,2):(2,1) o 0 o 2:4", tostring(
       cute.right_inverse(L "(4,5):(5,1) o 0 o (2,3):(3,1)")))
-    raises("coordinate 0 has the value 2", cute.right_inverse,
+    raises("the value at coordinate 0 is 2", cute.right_inverse,
            L "(4,5):(1,4) o 2 o (2,3):(1,2)")
   end)
 

@@ -187,7 +187,7 @@ describe("a layout of XORed strides", function()
     raises("powers of two", cute.left_inverse, L "(3,8):(F1,F9)")
     raises("cannot be ordered", cute.make_layout_like, l)
     raises("cannot be added", cute.layout_add, l, l)
-    raises("between 0 and 2^59", cute.F2, -1)
+    raises("from 0 to 2^59 - 1", cute.F2, -1)
     raises("must be an integer of at least 0, not F4", cute.make_layout,
            {cute.F2(4)})
     raises("expected an integer of at least 0", cute.layout, "F4:1")

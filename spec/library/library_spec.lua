@@ -305,10 +305,10 @@ describe("an untrusted state of libcutelua", function()
   end)
 
   -- `quick` has the scripts that end by themselves, `huge` those that use up
-  -- the memory, and `endless` the others.
+  -- the memory or the statements of a trace, and `endless` the others.
   local quick, huge, endless = {}, {}, {}
   for _, row in ipairs(require "spec.library.hostile") do
-    local list = row[2] == "memory" and huge
+    local list = (row[2] == "memory" or row[2] == "runaway-trace") and huge
       or (row[2] == "ok" or row[2] == "lua") and quick or endless
     table.insert(list, row)
   end

@@ -568,8 +568,8 @@ end
 -- one result like the first input; steps: number of vectors of each thread;
 -- width: elements of a vector; tile: its extents {along the first mode, along
 -- mode `across`}; pdl: waits for the preceding launch (dependent launch)
----@return {kernel: any, grid: integer, block: integer, share: integer?} with
--- the number of elements of each block, unless `across` is set
+---@return {kernel: any, grid: integer, block: integer, share: integer?} share:
+-- the number of elements of each block; nil if `across` is set
 return function(o)
   rules.options("elementwise", o, "f n inputs outputs scalars steps block "
     .. "width fastmath name extents index across tile pdl as_is wide "

@@ -559,7 +559,7 @@ static unsigned hint_at(lua_State *L, int idx, HintId f) {
   const char *s = luaL_tolstring(L, -1, NULL);
   for (unsigned v = 1; h->value[v].name; v++)
     if (strcmp(s, h->value[v].name) == 0) return v << h->shift;
-  face_error(L, ERR_NAME, "no %s '%s' (%s %s %s)", h->name, s,
+  face_error(L, ERR_NAME, "%s = '%s'; %s, %s or %s is needed", h->name, s,
              h->value[1].name, h->value[2].name, h->value[3].name);
 }
 

@@ -42,9 +42,9 @@ static Dim extent_of(Ctx *cx, const TmaAtom *a, const Tensor *t,
   Dim n = row_of(cx, a, t, shape);
   int ratio = tma_ratio(a);
   if (dim_static(n) && dim_value(n) % ratio)
-    ctx_fail(cx, ERR_SHAPE, "a tensor map of %s needs rows of a multiple of %d "
-             "elements of %s, not of %" PRId64, dtype_name(a->unit), ratio,
-             dtype_name(a->type), dim_value(n));
+    ctx_fail(cx, ERR_SHAPE, "rows have %" PRId64 " elements of %s; a tensor "
+             "map of %s needs a multiple of %d", dim_value(n),
+             dtype_name(a->type), dtype_name(a->unit), ratio);
   return dim_quo(cx, n, dim_int(cx, ratio));
 }
 

@@ -10,8 +10,8 @@ local Hint = cute.nvgpu.cpasync.CacheHint
 local choice = {}
 
 local SUMS = 216         -- most accumulators that fit into a thread's registers
--- If K is at least this large, the products of other warpgroups hide the cost
--- of an epilogue in a loop.
+-- The emitted epilogue may be a loop over the parts of a tile. If K is at least
+-- this large, the products of other warpgroups hide the cost of this loop.
 local HIDDEN = 4096
 
 -- Candidate tiles. Each entry has {BM, BN}, options (consumers, schedule, ...)

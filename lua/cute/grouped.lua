@@ -236,7 +236,7 @@ Group.__index = Group
 
 --- Makes a scheduler that iterates over this block's tiles of all groups, like
 -- StaticPersistentTileScheduler. params holds the cluster's shape along M and
--- N. Its number of tiles along L is the number of clusters of all groups.
+-- N. The extent of params along L is the number of clusters of all groups.
 ---@param params table from PersistentTileSchedulerParams
 ---@param block_idx? any[] this block's index if absent
 ---@param grid_dim? any[]

@@ -133,8 +133,8 @@ describe("an L2 prefetch size of a load", function()
 
   it("needs global memory, and a size that exists", function()
     local x, y = operands()
-    support.raises("no level_prefetch_size 'size_32b' (size_64b size_128b "
-      .. "size_256b)", function()
+    support.raises("level_prefetch_size = 'size_32b'; size_64b, size_128b or "
+      .. "size_256b is needed", function()
         cute.make_copy_atom("UniversalCopy", cute.u8,
                             {level_prefetch_size = "size_32b"})
       end)
@@ -224,8 +224,8 @@ describe("an L2 eviction priority of a load", function()
   end)
 
   it("needs global memory, and a priority that exists", function()
-    support.raises("no level2_eviction_priority 'first' (evict_normal "
-      .. "evict_first evict_last)", function()
+    support.raises("level2_eviction_priority = 'first'; evict_normal, "
+      .. "evict_first or evict_last is needed", function()
         cute.make_copy_atom("UniversalCopy", cute.u8,
                             {level2_eviction_priority = "first"})
       end)

@@ -282,8 +282,8 @@ describe("a tensor map with wider elements than the tensor", function()
       .. "[shape-mismatch]", X, {16, 17}, {internal_type = cute.i16})
     refuses("internal_type f16 has 16 bits, but the tensor's type u8 has 8 "
       .. "[type-mismatch]", X, {16, 16}, {internal_type = cute.f16})
-    refuses("a tensor map of i16 needs rows of a multiple of 2 elements of u8, "
-      .. "not of 31 [shape-mismatch]", cute.make_tensor(X.iterator,
+    refuses("rows have 31 elements of u8; a tensor map of i16 needs a multiple "
+      .. "of 2 [shape-mismatch]", cute.make_tensor(X.iterator,
         cute.make_layout({16, 31}, {32, 1})), {16, 16},
       {internal_type = cute.i16})
   end)

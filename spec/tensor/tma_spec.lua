@@ -475,8 +475,8 @@ describe("a TMA copy", function()
       .. "image's 64 channels [shape-mismatch]", {8, 48}, nil, {0, 0}, {0, 0})
     refuses("shared memory must hold a tile's pixels one after the other",
       {8, 32}, cute.make_layout {8, 32}, {0, 0}, {0, 0})
-    refuses("spatial mode 1: the corners give a filter of 1 and 0 output "
-      .. "pixels; both must be positive [shape-mismatch]", {8, 32}, nil,
+    refuses("spatial mode 1: the corners give a filter of extent 1 and 0 "
+      .. "output pixels; both must be positive [shape-mismatch]", {8, 32}, nil,
       {0, 4}, {0, -3})
     refuses("tensor map: the upper corner of spatial mode 0, 200",
       {8, 32}, nil, {0, 0}, {200, 0})

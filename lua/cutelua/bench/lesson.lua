@@ -261,8 +261,8 @@ function lesson.rows_of_16(A, B)
   return true
 end
 
--- Reports whether a rung's own kernel supports a problem; returns the reason if
--- not.
+-- Reports whether the kernel of a rung (a script of the GEMM ladder) supports a
+-- problem; returns the reason if not.
 local function suits(rung, p)
   local t, takes = rung.tile, rung.takes
   if rung.needs and p.sm and not core.has(p.sm, rung.needs) then

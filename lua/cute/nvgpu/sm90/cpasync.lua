@@ -671,9 +671,9 @@ function cpasync.make_im2col_tma_atom(op, gmem_tensor, smem_layout, cta_tiler,
     filter[i + 1] = (padding[i] - upper[i]) // apart[i] + 1
     places[i + 1] = core.E(i + 1)
     if out[i] < 1 or filter[i + 1] < 1 then
-      fail("shape-mismatch", "spatial mode %d: the corners give a filter of %d "
-        .. "and %d output pixels; both must be positive", i - 1, filter[i + 1],
-        out[i])
+      fail("shape-mismatch", "spatial mode %d: the corners give a filter of "
+        .. "extent %d and %d output pixels; both must be positive", i - 1,
+        filter[i + 1], out[i])
     elseif op.store and filter[i + 1] > 1 then
       fail("shape-mismatch", "spatial mode %d: the corners give a filter of "
         .. "%d; a store needs 1", i - 1, filter[i + 1])

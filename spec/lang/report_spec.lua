@@ -139,6 +139,25 @@ return (pcall(f)) or f() or 1]]
 end)
 
 describe("report", function()
+  it("names a loaded text by its first line", function()
+    for _, first in ipairs {"local cute = require 'cute'", ""} do
+      local k = load(first .. [[
+
+        local arch = require "cute".arch
+        return require "cute".kernel("k", function(x, y)
+          y[(arch.thread_idx())] = x[(arch.thread_idx()) + 8]
+        end)]])()
+      local x = require "cute".zeros({8}, require "cute".f32)
+      local _, why = pcall(function()
+        k(x, x):launch {grid = 1, block = 8, device = "sim"}
+      end)
+      why = tostring(why)
+      assert.truthy(why:find(('\n[string "%s..."]:4: '):format(first), 1, true),
+                    why)
+      assert.is_nil(why:find("return require", 1, true), why)
+    end
+  end)
+
   it("recognizes a script in a clone in a folder named lua", function()
     for _, path in ipairs {"some.lua", "scripts/some.lua", "kernels/some.lua",
                            "spec/page/some.lua"} do

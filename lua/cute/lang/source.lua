@@ -44,11 +44,15 @@ function source.text(chunk)
   return ok and sys.embedded(chunk) or nil
 end
 
---- Returns a chunk's name without the folder and without its first character
--- ("@" or "=").
+--- Returns a chunk's name, or a path, without the folder and without the first
+-- character "@" or "=". A text of several lines that was loaded without a name
+-- is named by its first line, as in Lua's messages: [string "local x = 1..."].
 ---@param chunk string
 ---@return string
 function source.short(chunk)
+  if chunk:find("\n", 1, true) and not chunk:find "^[@=]" then
+    return ('[string "%s..."]'):format(chunk:match("^[^\n]*"):sub(1, 40))
+  end
   return (chunk:gsub("^[@=]", ""):gsub("^.*/", ""))
 end
 

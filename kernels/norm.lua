@@ -175,13 +175,13 @@ end
 
 -- Returns the plan of a forward kernel. It differs from the plan for softmax,
 -- which does more arithmetic. The numbers in parentheses are times, or speeds
--- as fractions of a copy's speed, for bf16 on an H200. Staged rows of 32768
--- elements use half as many threads as for softmax (RMSNorm: 0.97 instead of
--- 0.95). LayerNorm of rows in registers halves a number of threads of 512 or
--- more (16384: 253 us instead of 256), RMSNorm only 512 (8192: 251.7 us instead
--- of 255.3), and not for few rows (256 rows: 5.5 us, halved 5.7). If only one
--- block of 1024 threads fits, it processes twice as many elements at a time
--- (65536: 0.96 instead of 0.94).
+-- as fractions of a copy's speed, on an H200. Staged rows of 32768 elements use
+-- half as many threads as for softmax (RMSNorm: 0.97 instead of 0.95).
+-- LayerNorm halves a number of threads of 512 or more. It stages rows of 1024
+-- threads (2048 rows of 16384 f16: 33.5 us; in the registers of 512 threads,
+-- 37.6), unless there are few (o.pdl; one row: 2.8 us, in registers 2.6). If
+-- only one block of 1024 threads fits, it processes twice as many elements at a
+-- time (65536: 0.96 instead of 0.94).
 local function spread(o, layer)
   local function plan(more)
     more.sources = o.residual and 2 or 1
@@ -189,18 +189,13 @@ local function spread(o, layer)
   end
   local p = plan {}
   if o.threads or o.min_blocks then return p end
-  local halve = p.threads == 512 and not o.pdl or layer and p.threads >= 512
-  if p.chunks == 1 and halve then
+  if layer and p.chunks == 1 and p.threads >= 512 then
     local values = 2 * p.steps * p.width
-    if values <= rows.most(o.dtype, o.residual and 2) then
-      -- With 64 registers, 1024 threads fit on a multiprocessor. LayerNorm of
-      -- f16 would have 76, and take 52.5 us instead of 37.6 for 2048 rows.
-      -- Few rows (o.pdl) need no second block, but more registers.
-      local threads = p.threads // 2
-      return plan {threads = threads, values = values,
-                   min_blocks = not o.pdl and 1024 // threads}
+    if (p.threads == 512 or o.pdl)
+        and values <= rows.most(o.dtype, o.residual and 2) then
+      return plan {threads = p.threads // 2, values = values}
     end
-    if layer then p = plan {staged = true} end
+    p = plan {staged = true}
   end
   if p.min_blocks == 2 then
     return plan {threads = 512, min_blocks = false}

@@ -462,9 +462,20 @@ describe("plans of rows", function()
     end
   end)
 
+  it("stage long rows of LayerNorm, unless there are few", function()
+    local layer = require "kernels.norm".layer
+    for _, c in ipairs {{16384, "bf16"}, {8192, "f32"}} do
+      for _, few in ipairs {true, false} do
+        local p = layer({n = c[1], dtype = cute[c[2]], pdl = few or nil}).plan
+        assert.equal(512, p.threads)
+        assert.equal(not few, p.staged)
+      end
+    end
+  end)
+
   it("keep long tensors in L2 if rows are in registers", function()
     local norm = require "kernels.norm"
-    for _, c in ipairs {{8192, 8192, "copy.L2::evict_last", 4},
+    for _, c in ipairs {{8192, 8192, "copy.L2::evict_last", 2},
                         {2048, 32768, "evict_last", 0},
                         {4096, 8192, "evict_last", 0}} do
       local k = norm.rms {n = c[2], dtype = cute.bf16}

@@ -59,7 +59,6 @@ local order = require "kernels.attention_bwd_sm90.order"
 local parts = require "kernels.attention_bwd_sm90.parts"
 local sequences = require "kernels.attention_bwd_sm90.sequences"
 local rules = require "kernels.operand_rules"
-local tiles = require "cute.tiles"
 
 local _ = cute._
 local cpasync = cute.nvgpu.cpasync
@@ -133,12 +132,12 @@ return function(given)
   -- Returns the number of tiles of rows of a head. Without `ragged`, S is the
   -- number of rows of one batch; with `ragged`, of all B sequences together.
   local function tiles_of(S, B)
-    return o.ragged and sequences.count(S, B, M) or tiles.count(S, M)
+    return sequences.count(S, o.ragged and B, M)
   end
 
   -- Returns the number of tiles of keys of a head of K in all batches.
   local function key_tiles(T, B)
-    return o.ragged and sequences.count(T, B, N) or tiles.count(T, N) * B
+    return sequences.count(T, o.ragged and B, N) * (o.ragged and 1 or B)
   end
 
   --- Returns the sizes of the buffers that the kernels share: {sums = number of
@@ -224,8 +223,10 @@ return function(given)
     local cu_q, cu_k
     if o.ragged then cu_q, cu_k = more.cu_q, more.cu_k end
     local turns = o.deterministic and memory.turns or nil
-    local sums = o.splits > 1 and parts.key_sums(o, memory.parts,
-      key_tiles(T, B) * G * o.splits) or nil
+    local function sums()
+      return o.splits > 1 and parts.key_sums(o, memory.parts,
+        key_tiles(T, B) * G * o.splits) or nil
+    end
     if i == 1 then
       -- The accumulators need to be cleared only if blocks add in any order, or
       -- if there may be tiles to which no block adds. Otherwise, the first
@@ -236,7 +237,7 @@ return function(given)
     elseif i == 3 then
       return {acc, t.dQ, scale + 0.0, cu_q, n = 4}
     elseif i == 4 then
-      return {sums, t.dK, t.dV, scale + 0.0, cu_k, n = 5}
+      return {sums(), t.dK, t.dV, scale + 0.0, cu_k, n = 5}
     end
     local a = {n = 23}
     for k, m in ipairs(self.maps(t, acc)) do
@@ -244,8 +245,7 @@ return function(given)
     end
     a[17], a[18], a[19], a[20] = logs, delta, scale + 0.0,
       order.section(o, S, T, H // G // o.splits)
-    a[21] = turns
-    a[22] = sums
+    a[21], a[22] = turns, sums()
     a[23] = o.ragged and {cu_q = cu_q, cu_k = cu_k, dK = t.dK, dV = t.dV}
       or o.list and {lists = more.lists, before = more.before} or nil
     return a

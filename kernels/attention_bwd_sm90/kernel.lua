@@ -168,9 +168,8 @@ end
 -- the tile of keys exists, or nil if it always does.
 local function settle(o, x, t, section, sums, more)
   local S, H = cute.size(x.q.coords, 0), cute.size(x.q.coords, 2)
-  local count = o.ragged
-    and sequences.count(S, cute.size(more.cu_q) - 1, o.tile[1])
-    or tiles.count(S, o.tile[1])
+  local last = o.ragged and cute.size(more.cu_q) - 1
+  local count = sequences.count(S, last, o.tile[1])
   local q, k, at, exists = find(o, x, t, section, more)
   x.at, x.n, x.b, x.S, x.T = at, at.n, k.b, q.rows, k.rows
   local G = cute.size(x.k.coords, 2)
@@ -181,8 +180,7 @@ local function settle(o, x, t, section, sums, more)
   if sums then
     -- Only blocks whose tile of keys exists store accumulators.
     if o.ragged then cute.undefined_ok(sums) end
-    local N = o.ragged and sequences.count(cute.size(x.k.coords, 0),
-      cute.size(more.cu_k) - 1, o.tile[2]) or tiles.count(x.T, o.tile[2])
+    local N = sequences.count(cute.size(x.k.coords, 0), last, o.tile[2])
     x.parts, x.part = sums, ((at.b * G + at.k) * N + k.tile + at.n)
       * o.splits + at.g % o.splits
   end

@@ -8,13 +8,17 @@
 -- without rows.
 local cute = require "cute"
 local flash = require "kernels.flash"
+local tiles = require "cute.tiles"
 
 local sequences = {}
 
 --- Returns the number of tiles of B sequences, and of the rows after them.
----@param total integer the number of all rows
+-- Without B, returns that of a batch of `total` rows.
+---@param total any the number of all rows
 ---@param size integer the rows of a tile
-function sequences.count(total, B, size) return total // size + B + 1 end
+function sequences.count(total, B, size)
+  return B and total // size + B + 1 or tiles.count(total, size)
+end
 
 --- Returns sequence b: {b = b, first = its first row, rows = its number of
 -- rows, tile = its first tile}. Without cu, b is a batch of `total` rows.

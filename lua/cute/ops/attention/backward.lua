@@ -31,14 +31,13 @@ local function hopper_kernels(call, device, q, o, extra)
     return nil, ("it has no tile for heads of %d"):format(q.D)
   end
   -- Sequences of different lengths count as if their lengths were equal.
-  local parts = q.ragged and math.max(q.B, 1) or 1
+  local n = q.ragged and math.max(q.B, 1) or 1
   local k = hopper {head = q.D, causal = o.causal, window = o.window,
                     dtype = q.dtype, deterministic = call.o.deterministic,
                     ragged = q.ragged or nil, modify = o.modify,
                     list = o.list and true,
-                    rows = (q.S + parts - 1) // parts,
-                    keys = (q.T + parts - 1) // parts, heads = q.G * q.B,
-                    group = q.H // q.G,
+                    rows = (q.S + n - 1) // n, keys = (q.T + n - 1) // n,
+                    heads = q.G * q.B, group = q.H // q.G,
                     sms = device.info and device.info.sms or 132}
   local ok, why = k.takes(call.Q, call.K, call.V, call.dO, call.out[2],
                           call.out[3])

@@ -9,18 +9,20 @@ local Explained = {}
 Explained.__index = Explained
 function Explained.__tostring(e) return e.text end
 
+-- Returns the text with x in it, or no text if x is nil.
+local function with(text, x) return x and text:format(x) or "" end
+
 -- Returns the text of c, a plan's field `chosen`. The text has the problem, the
 -- chosen kernel, and the reason why Hopper's kernel was not chosen.
 local function text_of(c, arch)
-  local q, o = c.problem, c.options
+  local q, o = c.problem, c.options or {}
   local out = {("%s rows, %d keys, %d heads of %d that share %d, %s, on "
     .. "%s"):format(q.ragged and q.S or ("%d x %d"):format(q.B, q.S), q.T, q.H,
     q.D, q.G, q.dtype, arch),
-    ("  %s%s%s%s"):format(c.name, o and ", tile " .. table.concat(o.tile, "x")
-      or "", (o and o.stages and (", %d stages"):format(o.stages) or "")
-        .. (o and (o.splits or 1) > 1 and (", %d blocks for each tile of keys")
-            :format(o.splits) or ""),
-      c.how and ", " .. c.how or "")}
+    "  " .. c.name .. with(", tile %s", o.tile and table.concat(o.tile, "x"))
+      .. with(", %d stages", o.stages)
+      .. with(", %d blocks for each tile of keys", o.splits ~= 1 and o.splits)
+      .. with(", %s", c.how)}
   if c.refused then
     out[3] = ("  not %s: %s"):format(c.hopper, c.refused)
   end

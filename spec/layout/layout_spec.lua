@@ -315,8 +315,8 @@ describe("errors of inadmissible calls name the arguments", function()
   end)
 
   it("widths", function()
-    raises("upcast: neither stride 3 nor factor 2 divides the", cute.upcast,
-           L "(3,6):(1,3)", 2)
+    raises("upcast: neither stride 3 nor factor 2 divides the other",
+           cute.upcast, L "(3,6):(1,3)", 2)
     raises("no mode has stride 1", cute.downcast, L "4:2", 2)
     raises("must be positive, not 0", cute.upcast, L "4:1", 0)
   end)

@@ -215,8 +215,8 @@ device: 4 argument 1: device -7; CUTELUA_HOST or the number of a GPU is needed
 kind: 4 argument 1 has the unknown type 99 [bad-argument]
 options: 4 the launch options have size 1; sizeof(cutelua_launch_options)
 device name: 1 call:launch: no device 'abacus'
-NULL: 4 3 arguments; at most 64 are possible, and their array must not be NULL
-]]):gmatch "[^\n]+" do
+NULL: 4 3 arguments; at most 64 are possible, ]]
+      .. "and their array must not be NULL [bad-argument]\n"):gmatch "[^\n]+" do
       assert.truthy(out:find(want, 1, true), want .. "\n" .. out)
     end
     assert.truthy(out:find "\ngpu: 1 [^\n]+%[no%-gpu%]\n", out)

@@ -61,6 +61,26 @@ local function matrix(shape, dtype, seed)
 end
 local SIM = {device = "sim"}
 
+describe("ops.elementwise", function()
+  it("gives a thread two vectors of one 16-bit input", function()
+    local calls = require "cute.ops.calls"
+    local launch, block = calls.launch, nil
+    function calls.launch(step, ...)
+      block = step.block
+      return launch(step, ...)
+    end
+    local _ <close> = setmetatable({}, {__close = function()
+      calls.launch = launch
+    end})
+    local x = cute.zeros({1 << 20}, cute.f16)
+    elementwise(function(a) return -a end, x, {device = "sim:sm_90a"})
+    assert.equal(128, block)
+    elementwise(function(a, b) return a + b end, x, x:clone(),
+                {device = "sim:sm_90a"})
+    assert.equal(256, block)
+  end)
+end)
+
 describe("operators of whole tensors", function()
   local X = cute.tensor({{1, 2, 3}, {4, 5, -6}}, cute.f32)
   local Y = cute.tensor({10, 20, 40}, cute.f32)

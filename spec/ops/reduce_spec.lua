@@ -357,9 +357,13 @@ describe("cute.ops.reduce", function()
           places = row and m or n, count = row and n or m, threads = 128,
           lanes = 32, block = 256, steps = 4, splits = 2, pdl = true}
         local parts = cute.zeros({2 * n}, op == "sum" and cute.f32 or cute.i32)
-        kernels.compiles(k.kernel(cute.zeros({m, n}, cute.bf16), cute.zeros(
-          {n}, cute.f32), parts, op == "argmax" and parts:clone() or nil)
-          :trace {block = k.block}, {"sm_90a"})
+        local p = k.kernel(cute.zeros({m, n}, cute.bf16), cute.zeros({n},
+          cute.f32), parts, op == "argmax" and parts:clone() or nil):trace {
+          block = k.block}
+        -- The next launch begins after the loads, but not for indices across.
+        assert.equal((row or op == "sum") and 1 or 0, select(2, p.ir:gsub(
+          "griddepcontrol.launch_dependents", "")))
+        kernels.compiles(p, {"sm_90a"})
       end
     end
   end)

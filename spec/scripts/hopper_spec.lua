@@ -523,6 +523,13 @@ describe("gemm_sm90's rule", function()
         assert.is_true(c.options.stages >= 2)
       end
     end
+    -- With factors of blocks, two blocks share the K of a tile.
+    local function chosen(blocks)
+      return gemm_sm90.choose(128, 2112, 7168, {dtype = cute.e4m3, promote = 1,
+                                                blocks = blocks})
+    end
+    assert.same({{64, 64, 128}, 2}, {chosen(1).tile, chosen(1).split})
+    assert.is_nil(chosen(nil).split)
     -- 20 clusters of two blocks need 40 SMs, so they run in one wave.
     local c = gemm_sm90.candidates(2560, 512, 64, {sms = 40})
     for _, x in ipairs(c) do

@@ -282,16 +282,18 @@ describe("a copy of rows", function()
     raises("stride 0 along mode 0", gather4, A, layout, {32, 64}, 1,
            {gmem_coord_tensor = cute.make_tensor(rows.iterator,
              cute.make_layout({32, 64}, {0, 1}))})
-    raises("1 is needed", cpasync.CopyBulkTensor2DGather4G2SMulticastOp(),
-           A, layout, {32, 64}, 2, {gmem_coord_tensor = spread(rows, 64)})
+    raises("for rows, 1 is needed: one CTA loads them for all CTAs",
+           cpasync.CopyBulkTensor2DGather4G2SMulticastOp(), A, layout,
+           {32, 64}, 2, {gmem_coord_tensor = spread(rows, 64)})
     raises("only CopyBulkTensor2DGather4G2SOp",
            cpasync.CopyBulkTensorTileG2SOp(), A, layout, {32, 64}, 1,
            {gmem_coord_tensor = spread(rows, 64)})
     raises("each row must be contiguous", gather4, A,
            cute.make_layout({32, 64}, {1, 32}), {32, 64}, 1,
            {gmem_coord_tensor = spread(rows, 64)})
-    raises("multiple of 4", gather4, A, cute.make_layout({2, 64}, {64, 1}),
-           {2, 64}, 1, {gmem_coord_tensor = spread(rows, 64)})
+    raises("a multiple of 4 rows of at most 256 elements is needed", gather4,
+           A, cute.make_layout({2, 64}, {64, 1}), {2, 64}, 1,
+           {gmem_coord_tensor = spread(rows, 64)})
   end)
 
   it("takes the coordinates and the rows in a list", function()

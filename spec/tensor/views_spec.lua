@@ -162,8 +162,8 @@ describe("host tensors of another type", function()
   end)
 
   it("are rejected if elements would be cut", function()
-    raises("neither stride 3 nor factor 2 divides the", cute.recast_tensor,
-           cute.zeros(L "(2,2):(1,3)", cute.f32), cute.f64)
+    raises("neither stride 3 nor factor 2 divides the other",
+           cute.recast_tensor, cute.zeros(L "(2,2):(1,3)", cute.f32), cute.f64)
     raises("not a multiple of 64 bits", cute.recast_tensor,
            cute.make_tensor(T.iterator + 1, L "2:1"), cute.f64)
     raises("element 8 is outside of the buffer of 8",

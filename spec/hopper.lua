@@ -124,6 +124,11 @@ hopper.CASES = {
   {"the same of a wide tile", {tile = {256, 200, 64}, stages = 3,
                                epi_stages = 1}},
   {"the same in parts", {tile = {128, 208, 64}, stages = 3, epi = {64, 104}}},
+  {"three consumers", {tile = {192, 64, 64}, consumers = 3, stages = 3,
+                       a_major = "m"}},
+  {"three consumers, registers passed on", {tile = {192, 192, 64},
+    consumers = 3, stages = 2, epi_stages = 1, cluster = {1, 2},
+    d_major = "m"}},
 }
 
 --- Twelve sizes {M, N, K}. Each case uses three of them in rotation, so that

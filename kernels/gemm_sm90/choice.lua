@@ -9,7 +9,6 @@ local Hint = cute.nvgpu.cpasync.CacheHint
 
 local choice = {}
 
-local SUMS = 216         -- most accumulators that fit into a thread's registers
 -- The emitted epilogue may be a loop over the parts of a tile. If K is at least
 -- this large, the products of other warpgroups hide the cost of this loop.
 local HIDDEN = 4096
@@ -63,6 +62,10 @@ local TILES = {
   {64, 64, consumers = 1, split = "stream", equal = 8},
   {64, 128, consumers = 1, split = "stream", equal = 8},
   {128, 128, split = "stream", equal = 8},
+  {192, 128, consumers = 3, bits = 16}, {192, 160, consumers = 3, bits = 16},
+  {192, 192, consumers = 3, bits = 16},
+  {192, 192, consumers = 3, bits = 16, epi_stages = 1},
+  {192, 192, consumers = 3, bits = 16, epi_stages = 1, cluster = {1, 2}},
   {256, 192, epi_stages = 1}, {256, 192, cluster = {1, 2}, epi_stages = 1},
   {256, 200, cluster = {1, 2}, epi_stages = 1},
   {256, 208, epi_stages = 1}, {256, 208, cluster = {1, 2}, epi_stages = 1},
@@ -73,9 +76,9 @@ local ABOUT = {deep = true, bits = true, wide = true, promoted = true,
 
 -- Reports whether a tile suits groups. Groups often fill 256 rows only in part.
 -- Of the tiles with 256 columns, the one whose cluster shares A (`grouped`) was
--- the fastest.
+-- the fastest. Tiles of 192 rows were not measured for groups.
 local function for_groups(t, o)
-  return not t.split and not t.min_blocks
+  return not t.split and not t.min_blocks and t[1] ~= 192
     and (t[1] < 256 or o.promote) and (t[2] < 256 or t.grouped)
     and not (o.groups == "list" and t.schedule == "pingpong")
 end
@@ -90,6 +93,9 @@ local function meant(t, o, m, n)
          and t[2] <= math.max(2 * n, 16, 8 * (t.split or 1)))
     and (not t.wide or t.wide == o.d_dtype.bits)
     and (not t.promoted or o.promote) and (not t.blocks or o.blocks)
+    -- If B's columns are contiguous, TMA copies runs of gcd(columns, 64)
+    -- elements. Runs of only 8 elements make a step 1.5 times as long.
+    and (o.b_major == "k" or t[2] < 64 or t[2] % 16 == 0)
     -- With the option `epi`, all columns of a tile are stored at once. With
     -- gates, D has only half of the tile's columns.
     and not (t.epi and o.gated)
@@ -239,7 +245,7 @@ function choice.candidates(m, n, k, o)
     local full = options.complete(c, true)
     local rest, stage = smem.room(full)
     local stages = math.min((smem.share(full.min_blocks) - rest) // stage, 8)
-    if stages >= 3 and full.sums <= SUMS
+    if stages >= 3 and full.sums <= full.most_sums
       -- epi[2] is the number of columns of D that are stored at once.
       and (full.epi[2] >= 16 or full.d_major == "m")
       and (full.acc ~= cute.i32 or has_integer_mma(full.tile[2])

@@ -56,8 +56,9 @@ return {
   -- Correction factors of the whole estimate, by tile ("BMxBN") for 16-bit or
   -- 32-bit elements, and by kind. "turns": schedule pingpong; "parts": equal
   -- parts of K; "halves": split = 2; "split": a larger split; "two": two blocks
-  -- on a multiprocessor; "cluster": clusters. "promoted": factors for 8-bit
-  -- floats; 1 if absent.
+  -- on a multiprocessor; "cluster": clusters; "runs": B's columns are
+  -- contiguous, but their number is no multiple of 64. "promoted": factors for
+  -- 8-bit floats; 1 if absent.
   good = {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
     ["64x16 halves"] = 1.23, ["64x16 two"] = 1.72, ["64x32"] = 1.31,
@@ -78,10 +79,16 @@ return {
     ["128x160 split"] = 1.2, ["128x192"] = 1.045, ["128x192 cluster"] = 1.05,
     ["128x192 halves"] = 1.2, ["128x192 split"] = 1.25, ["128x208"] = 1.01,
     ["128x208 cluster"] = 1.04, ["128x256"] = 1.04, ["128x256 cluster"] = 1.01,
+    ["192x64"] = 1.05, ["192x96"] = 1.05, ["192x96 cluster"] = 1.05,
+    ["192x128"] = 1.05, ["192x128 cluster"] = 1.14, ["192x160"] = 1.06,
+    ["192x160 cluster"] = 1.01, ["192x192"] = 1.05,
+    ["192x192 cluster"] = 1.05,
     ["256x96"] = 1.05, ["256x96 cluster"] = 1.07, ["256x128"] = 1.04,
     ["256x128 cluster"] = 1.07, ["256x160"] = 1.11, ["256x160 cluster"] = 1.06,
     ["256x192"] = 1.04, ["256x192 cluster"] = 1.035, ["256x208"] = 1.035,
-    ["256x208 cluster"] = 1.02, ["64x8 promoted"] = 1.08,
+    ["256x208 cluster"] = 1.02, ["128x96 runs"] = 1.5,
+    ["128x160 runs"] = 1.18, ["192x160 runs"] = 1.03, ["256x208 runs"] = 1.09,
+    ["256x208 cluster runs"] = 1.05, ["64x8 promoted"] = 1.08,
     ["64x16 promoted"] = 1.07, ["64x16 two promoted"] = 1.12,
     ["64x32 promoted"] = 1.05,
     ["64x64 promoted"] = 0.92, ["64x128 promoted"] = 0.97,

@@ -61,6 +61,8 @@ function model.kind(o)
     o.pingpong and " turns" or o.equal and " parts" or o.split > 2 and " split"
     or o.split == 2 and " halves" or o.min_blocks > 1 and " two" or "",
     o.cluster[1] * o.cluster[2] > 1 and " cluster" or "")
+    .. (o.b_major ~= "k" and o.tile[2] > 64 and o.tile[2] % 64 ~= 0 and " runs"
+        or "")
 end
 
 -- Returns the number of rows of A and B that neighbouring blocks (C.together of

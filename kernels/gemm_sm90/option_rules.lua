@@ -141,6 +141,9 @@ function wrong.together(o)
   need(not o.stream or not o.pingpong
     and (o.cluster[1] == 1 or o.cluster[2] == 1), "split = \"stream\" needs "
     .. "consumers that share a tile, and clusters along one mode")
+  need(o.consumers < 3 or o.sums <= o.most_sums, "tile = %s with %d "
+    .. "consumers: each thread has %d accumulators, but registers for only %d",
+    core.show(o.tile), o.consumers, o.sums, o.most_sums)
   need(o.split == 1 or not o.clustered and not o.pingpong, "split = %s cannot "
     .. "be combined with clusters or schedule = \"pingpong\"", o.split)
   need(not o.dynamic or not o.stream and o.persistent,

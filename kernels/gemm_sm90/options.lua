@@ -35,12 +35,18 @@ local function sums_of(o)
   return (o.rows + more) * o.tile[2] // WARPGROUP
 end
 
+-- The most accumulators that fit into a thread's registers, by the number of
+-- consumers. ptxas rejects a kernel with three or four consumers and more.
+local MOST_SUMS = {216, 216, 96, 64}
+
 -- Returns the register counts of threads, {producer, consumer}. Returns nil if
 -- all threads have the same number; the producer is then a single warp. With
 -- many accumulators, a warpgroup of producers releases registers to the
--- consumers. Producers that keep only 24 registers spill a few.
+-- consumers. Producers that keep only 24 registers spill a few. If there are
+-- three consumers, each thread has 128 registers at first.
 local function registers(o)
-  if o.sums <= 128 then return nil end
+  if o.sums <= (o.consumers < 3 and 128 or 72) then return nil end
+  if o.consumers == 3 then return {producer = 40, consumer = 152} end
   if o.sums <= 200 or o.promote then return {producer = 40, consumer = 232} end
   return {producer = 24, consumer = 240}
 end
@@ -90,6 +96,7 @@ function options.complete(given, sure)
   o.rows = o.pingpong and o.tile[1] or o.tile[1] // o.consumers
   o.overlapped = overlapped(o)
   o.sums = sums_of(o)
+  o.most_sums = MOST_SUMS[o.consumers]
   o.registers = registers(o)
   o.clustered = o.cluster[1] * o.cluster[2] > 1
   o.producer_threads = o.registers and WARPGROUP or o.blocks and 64 or 32

@@ -381,8 +381,9 @@ describe("gemm_sm90's rule", function()
     {4096, 4096, 4096, "128x256 2x1"}, {8192, 1024, 8192, "128x256 2x1"},
     {8192, 8192, 8192, "128x256 2x1"}, {16384, 16384, 16384, "256x200 1x2"},
     {128, 1024, 8192, "64x128 4"}, {1536, 1536, 1536, "128x144 -"},
-    {3072, 3072, 3072, "128x192 -"}, {4096, 11008, 4096, "256x200 1x2"},
+    {3072, 3072, 3072, "192x192 -"}, {4096, 11008, 4096, "256x200 1x2"},
     {4096, 4096, 128, "128x128 pingpong"}, {128, 8192, 8192, "64x128 -"},
+    {8960, 258, 15280, "192x136 1x2"}, {176, 18944, 3584, "192x144 -"},
   }
   for _, row in ipairs {
       {cute.e4m3, nil, "128x128 pingpong", "128x128 pingpong",
@@ -414,6 +415,11 @@ describe("gemm_sm90's rule", function()
         if c.options.schedule == "pingpong" then turns = c.options end
       end
       assert.equal(size[3], turns.raster_along_m)
+    end
+    -- Tiles of 256x200 would be slow, because B's columns are contiguous.
+    for _, c in ipairs(gemm_sm90.candidates(1216, 10240, 6144,
+                                            {b_major = "n"})) do
+      assert.equal(0, c.options.tile[2] % 16)
     end
     assert.is_nil(gemm_sm90.choose(4096, 4096, 4096).persistent)
     assert.is_false(gemm_sm90.choose(2048, 2048, 2048).persistent)

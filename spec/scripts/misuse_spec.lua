@@ -233,6 +233,12 @@ describe("a kernel of the library", function()
         .. "multiple of 8, at most 256",
       ["{tile = {128, 264, 64}}"] = "tile = {128, 264, 64}; columns must be a "
         .. "multiple of 8, at most 256",
+      ["{tile = {192, 208, 64}, consumers = 3}"] = "tile = {192, 208, 64} with "
+        .. "3 consumers: each thread has 104 accumulators, but registers for "
+        .. "only 96",
+      ["{tile = {256, 136, 64}, consumers = 4}"] = "tile = {256, 136, 64} with "
+        .. "4 consumers: each thread has 68 accumulators, but registers for "
+        .. "only 64",
       ["{tile = {128, 128, 48}}"] = "tile = {128, 128, 48}; K of a tile must "
         .. "be a multiple of 32, 64 bytes of bf16",
       ["{cluster = 2}"] = "cluster = 2; 2 integers of 1 or more are needed",

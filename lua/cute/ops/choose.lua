@@ -31,11 +31,17 @@ local tuned = require "cute.ops.tuned"
 
 local choose = {}
 
+-- Reports whether candidate x comes before candidate y. If their estimates are
+-- equal, the larger tile comes first, or of equal tiles the one that was listed
+-- first.
 local function before(x, y)
   if x.ns ~= y.ns then return x.ns < y.ns end
   if x.swap ~= y.swap then return not x.swap end
-  if x.tile[1] ~= y.tile[1] then return x.tile[1] > y.tile[1] end
-  return x.tile[2] > y.tile[2]
+  for i = 1, 3 do
+    local a, b = x.tile[i] or 0, y.tile[i] or 0
+    if a ~= b then return a > b end
+  end
+  return x.at < y.at
 end
 
 -- The options that, besides the tile, distinguish the candidates of a problem.
@@ -81,7 +87,8 @@ function choose.list(p)
         c.order = sum_order.of(p, c)
         if p.order and c.order ~= p.order then other = c.order
         else
-          list[#list + 1], kept = c, true
+          c.at, kept = #list, true
+          list[#list + 1] = c
         end
       end
       if not kept then

@@ -3,8 +3,9 @@
 --   cutelua spec/bench/cold.lua [FOLDER [ROUNDS [MILLISECONDS]]]
 -- FOLDER is a checkout with another build/cutelua. No GPU is needed: the driver
 -- is spec/gpu/fakecuda.c, which ends a process at its first launch. Creating a
--- context takes 0 or MILLISECONDS (250 when absent). Processes of both builds
--- alternate.
+-- context takes 0 or MILLISECONDS (250 when absent). If MILLISECONDS is "gpu",
+-- the driver is the GPU's own, and spec/gpu/firstlaunch.c ends a process when
+-- its first kernel has run. Processes of both builds alternate.
 local core = require "cute.core"
 local fake = require "spec.gpu.fake"
 local measure = require "spec.measure"
@@ -29,27 +30,34 @@ if not probe or not fake.there then
 end
 
 local other, rounds = arg[1], tonumber(arg[2] or 5)
-local slow = tonumber(arg[3] or 250)
+local real = arg[3] == "gpu"
+local slow = not real and tonumber(arg[3] or 250)
 
--- Returns the milliseconds until the first launch of the script in `words`.
+-- Returns the milliseconds until the first launch of the script in `words`. The
+-- fake driver takes `context` milliseconds to create a context.
 local function first(folder, cache, words, context)
-  local line = ("cd '%s' && XDG_CACHE_HOME=%s LD_LIBRARY_PATH=%s FAKE_STOP=1 "
-    .. "FAKE_CONTEXT=%d FAKE_MEMORY=%d CUTELUA_NO_CUDA=0 build/cutelua %s "
-    .. ">/dev/null 2>&1"):format(folder, cache, fake.folder, context, 1 << 36,
-    words)
+  local driver = ("LD_LIBRARY_PATH=%s FAKE_STOP=1 FAKE_CONTEXT=%d "
+    .. "FAKE_MEMORY=%d"):format(fake.folder, context or 0, 1 << 36)
+  if real then driver = ("LD_PRELOAD=%s/first.so"):format(fake.folder) end
+  local line = ("cd '%s' && XDG_CACHE_HOME=%s %s CUTELUA_NO_CUDA=0 "
+    .. "build/cutelua %s >/dev/null 2>&1"):format(folder, cache, driver, words)
   local start = core.clock()
   assert(os.execute(line), line)
   return (core.clock() - start) * 1e3
 end
 
 fake.build "-DFAKE_CLUSTERS"
+if real then
+  assert(os.execute(("cc -shared -fPIC -o %s/first.so "
+    .. "spec/gpu/firstlaunch.c"):format(fake.folder)))
+end
 local script = fake.folder .. "/ops.lua"
 do
   local f <close> = assert(io.open(script, "w"))
   f:write(OPS)
 end
 
-local t = measure.table "From a script's start to its first launch"
+local t
 local folders = {".", other}
 
 -- Adds the rows of one script to the table. Without `warm`, each process starts
@@ -64,8 +72,10 @@ local function add(name, words, context, warm)
       times[k][i] = first(folder, cache, words, context)
     end
   end
-  local what = ("%s; %s cache, a context takes %d ms"):format(name,
-    warm and "full" or "empty", context)
+  local what = ("%s; %s cache"):format(name, warm and "full" or "empty")
+  if context then
+    what = ("%s, a context takes %d ms"):format(what, context)
+  end
   local theirs = other and measure.stats(times[2]).median
   t:add(what, times[1], "ms", theirs and not warm and TARGET * theirs)
   if other then t:add("  the other build", times[2], "ms") end
@@ -76,10 +86,11 @@ for _, case in ipairs {
   {"gemm_hopper, 2048^3", "scripts/gemm_hopper.lua --rounds 0"},
   {"ops.gemm with SiLU and a residual, 2048^3", script},
 } do
-  add(case[1], case[2], 0)
+  t = measure.table "From a script's start to its first launch"
+  if not real then add(case[1], case[2], 0) end
   add(case[1], case[2], slow)
   add(case[1], case[2], slow, true)
+  t:print()
 end
-t:print()
 fake.remove()
 -- SPDX-License-Identifier: MIT

@@ -416,11 +416,6 @@ describe("gemm_sm90's rule", function()
       end
       assert.equal(size[3], turns.raster_along_m)
     end
-    -- Tiles of 256x200 would be slow, because B's columns are contiguous.
-    for _, c in ipairs(gemm_sm90.candidates(1216, 10240, 6144,
-                                            {b_major = "n"})) do
-      assert.equal(0, c.options.tile[2] % 16)
-    end
     assert.is_nil(gemm_sm90.choose(4096, 4096, 4096).persistent)
     assert.is_false(gemm_sm90.choose(2048, 2048, 2048).persistent)
   end)
@@ -511,6 +506,20 @@ describe("gemm_sm90's rule", function()
                 table.pack(settled(8192, 64, 8192)))
     assert.same({n = 4, true, FIRST, 5, 64}, table.pack(settled(8192, 32, 8192,
       {persistent = true, b_hint = 5, l2_promotion = 64})))
+  end)
+
+  it("omits tiles that were slow", function()
+    -- tiles of 192 rows for batches and groups
+    for _, o in ipairs {{batches = true}, {groups = "list"}} do
+      for _, c in ipairs(gemm_sm90.candidates(256, 256, 256, o)) do
+        assert.not_equal(192, c.options.tile[1])
+      end
+    end
+    -- tiles of 256x200, if B's columns are contiguous
+    for _, c in ipairs(gemm_sm90.candidates(1216, 10240, 6144,
+                                            {b_major = "n"})) do
+      assert.equal(0, c.options.tile[2] % 16)
+    end
   end)
 
   it("gives candidates that fit, the best first", function()

@@ -17,9 +17,9 @@
 
 enum { MAX_GOALS = 64 };
 
-// The debugger's state, which a script sees as a stop. Uservalue 1 is the
-// function `debug`. Uservalue 2 is the goal, because `point` refers to its
-// strings.
+// The debugger's state, which scripts receive as a stop. Uservalue 1 is the
+// function `debug`. Uservalue 2 is the goal: `point` has pointers to strings of
+// the goal.
 typedef struct DebugBox {
   SimDebug d;
   SimPoint point[MAX_GOALS];

@@ -22,7 +22,8 @@ typedef struct SimOperand {
   const uint16_t *at;
 } SimOperand;
 
-// A 32-bit register, which is stored in the units of mem from `unit` on.
+// A 32-bit register. It consists of the elements of mem, of 8, 16 or 32 bits,
+// that begin at index `unit`.
 typedef struct SimWord {
   const SimMem *mem;
   uint32_t unit;

@@ -329,10 +329,10 @@ DO(GRIDWAIT, "griddepcontrol.wait", "", NONE, NONE, NONE, ORDER, LANE, EXACT,
 DO(GRIDLAUNCH, "griddepcontrol.launch_dependents", "", NONE, NONE, NONE, ORDER,
    LANE, EXACT, DEPENDENTS, CONTROL, NEVER)
 // Bulk copies, which the async proxy executes. flags: BKF_*. TMA copies boxes
-// of a tensor map. Its values are coordinates, mode 0 first, followed by the
-// offsets of im2col. Loads have the mbarrier that counts their bytes, a mask of
-// destination CTAs of the cluster (default: this CTA), and a cache policy.
-// Stores have a cache policy.
+// of a tensor map. The operands `at` are coordinates, mode 0 first, followed by
+// the offsets of im2col. Loads have the mbarrier that counts their bytes, a
+// mask of destination CTAs of the cluster (default: this CTA), and a cache
+// policy. Stores have a cache policy.
 DO(TMALOAD, "tma.load", "dst:w.s map:m bar:b mask:v? policy:v? at:v at:v?7",
    BITS, BULK, NONE, ASYNC(BULKLOAD), LANE, EXACT, TMA, BULKLOAD, NEVER)
 DO(TMASTORE, "tma.store", "map:M src:r.s policy:v? at:v at:v?7", BITS, BULK,

@@ -92,8 +92,8 @@ static void store_register(SimWarp *w, const SimIns *i, const SimSide *s,
       memcpy(p, w->v + i->c, (size_t)m->size * LANES);
       continue;
     }
-    // Only constants are stored to units wider than 8 bytes; zero the upper
-    // half.
+    // Registers of more than 8 bytes receive only constants, which fit in the
+    // lower half. First zero the whole register.
     if (m->size > 8)
       for (int l = 0; l < LANES; l++)
         if (w->active >> l & 1) memset(p + l * m->size, 0, (size_t)m->size);

@@ -51,8 +51,8 @@ local function inexact(f)
   return table.concat(out, "; ")
 end
 
--- Returns the uses of values that may differ as text: "3:address from 1" is an
--- address in line 3 that depends on a value from line 1.
+-- Returns a text that lists where a kernel uses inexact values. For example,
+-- "3:address from 1" is an address in line 3 that depends on a value of line 1.
 local function reached(f)
   local out = {}
   for _, u in ipairs(f.reached) do

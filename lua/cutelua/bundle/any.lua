@@ -94,7 +94,8 @@ function Any:choose(p)
     end
     self.chosen[self.choice] = kept
   elseif p.order and p.order ~= kept.order then
-    fail(self.name, "the order of additions depends on the size%s",
+    fail(self.name, "its order of additions depends on the size, so one "
+         .. "kernel cannot serve all sizes%s",
          any.REMEDY)
   end
   local own, options = {}, {}

@@ -593,7 +593,7 @@ static int l_driver_tensor_map(lua_State *L) {
   }
   char *p = arena_alloc(cx, &cx->scratch, 2 * sizeof(CUtensorMap));
   CUtensorMap *out = (CUtensorMap *)(void *)(p + (-(uintptr_t)p & 63));
-  if (api->cuTensorMapEncodeTiled(
+  if (api->cuInit(0) != CUDA_SUCCESS || api->cuTensorMapEncodeTiled(
         out, (CUtensorMapDataType)m.type, (cuuint32_t)m.rank,
         (void *)(uintptr_t)m.address, extent, stride, box, step,
         (CUtensorMapInterleave)m.interleave, (CUtensorMapSwizzle)m.swizzle,

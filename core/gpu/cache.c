@@ -374,22 +374,27 @@ size_t cache_cap(void) {
   return (size_t)(mb > 0 ? mb : 256) << 20;
 }
 
+// Reports whether a file is a record of a compiler (jit.c) or a GPU (known.c).
+static bool is_record(const char *name) {
+  return strncmp(name, "nvrtc-", 6) == 0 || strncmp(name, "gpu-", 4) == 0;
+}
+
 // Removes a file that is not an entry, if no process can still need it: a
-// temporary file or lock file after an hour, a record of a compiler after 30
-// days without use.
+// temporary file or lock file after an hour, a record after 30 days without
+// use.
 static void remove_old(Cache *c, const char *name, const struct stat *st) {
   bool left = has_suffix(name, ".tmp") || has_suffix(name, ".lock");
-  bool memo = strncmp(name, "nvrtc-", 6) == 0;
+  bool record = is_record(name);
   time_t age = time(NULL) - st->st_mtim.tv_sec;
-  if ((left && age > 3600) || (memo && age > 30 * 86400))
+  if ((left && age > 3600) || (record && age > 30 * 86400))
     unlinkat(c->fd, name, 0);
 }
 
 // Reports whether the cache created a file, by its name: the name starts with
-// the two hashes of a key, or with "nvrtc-". The cache never touches other
-// files.
+// the two hashes of a key, or with "nvrtc-" or "gpu-". The cache never touches
+// other files.
 static bool is_own_name(const char *s) {
-  return strspn(s, "0123456789abcdef") >= 32 || strncmp(s, "nvrtc-", 6) == 0;
+  return strspn(s, "0123456789abcdef") >= 32 || is_record(s);
 }
 
 // Lists the entries of the folder. Calls other(c, name, stat) for other files
@@ -467,7 +472,7 @@ static void trim(Cache *c, const CacheKey *newest) {
 static void remove_idle(Cache *c, const char *name, const struct stat *st) {
   bool idle = has_suffix(name, ".tmp")
               ? time(NULL) - st->st_mtim.tv_sec > 60
-              : strncmp(name, "nvrtc-", 6) == 0;
+              : is_record(name);
   if (has_suffix(name, ".lock")) {
     int fd = openat(c->fd, name, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     idle = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;

@@ -8,6 +8,7 @@
 
 #include "gpu/dl.h"
 #include "gpu/inside.h"
+#include "gpu/known.h"
 #include "base/signals.h"
 
 // ---- errors ----
@@ -137,23 +138,18 @@ static bool no_gpu(Gpu *g, CUresult r, const char *what, Why *w) {
   return false;
 }
 
-static bool init_held(Gpu *g, int ordinal, Why *w) {
-  memset(g, 0, sizeof *g);
-  const CudaApi *api = dl_cuda(w);
-  if (!api) return false;
-  g->api = api;
-  g->ordinal = ordinal;
+// Initializes the driver, and sets g's device and properties.
+static bool find(Gpu *g, Why *w) {
+  const CudaApi *api = g->api;
   int count = 0;
-  bool ok = no_gpu(g, api->cuInit(0), "cuInit", w) &&
-            no_gpu(g, api->cuDeviceGetCount(&count), "cuDeviceGetCount", w);
-  if (ok && ordinal >= count)
-    ok = why(w, ERR_NOGPU, "there is no GPU number %d (%d found)", ordinal,
-             count);
-  if (!ok || !no_gpu(g, api->cuDeviceGet(&g->dev, ordinal), "cuDeviceGet", w)) {
-    g->api = NULL;
+  if (!no_gpu(g, api->cuInit(0), "cuInit", w) ||
+      !no_gpu(g, api->cuDeviceGetCount(&count), "cuDeviceGetCount", w))
     return false;
-  }
-  api->cuDriverGetVersion(&g->driver);
+  if (g->ordinal >= count)
+    return why(w, ERR_NOGPU, "there is no GPU number %d (%d found)", g->ordinal,
+               count);
+  if (!no_gpu(g, api->cuDeviceGet(&g->dev, g->ordinal), "cuDeviceGet", w))
+    return false;
   api->cuDeviceGetName(g->name, (int)sizeof g->name, g->dev);
   api->cuDeviceTotalMem_v2(&g->memory, g->dev);
   g->major = attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
@@ -163,7 +159,44 @@ static bool init_held(Gpu *g, int ordinal, Why *w) {
   g->khz = attribute(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE);
   g->smem_optin =
     attribute(g, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+  g->found = true;
   return true;
+}
+
+// Finds the device, unless this has been done. Fails if the device differs from
+// the record whose properties this process has used so far.
+static bool settle(Gpu *g, Why *w) {
+  if (g->found) return true;
+  Gpu now = *g;
+  if (!find(&now, w)) {
+    known_remove(g);
+    return false;
+  }
+  g->dev = now.dev;
+  if (!known_same(&now, g)) {
+    known_remove(g);
+    return why(w, ERR_DRIVER, "GPU %d is a %s of %d multiprocessors and %zu "
+               "MiB, but an earlier process found a %s of %d multiprocessors "
+               "and %zu MiB: run the program again", g->ordinal, now.name,
+               now.sms, now.memory >> 20, g->name, g->sms, g->memory >> 20);
+  }
+  g->found = true;
+  return true;
+}
+
+static bool init_held(Gpu *g, int ordinal, Why *w) {
+  memset(g, 0, sizeof *g);
+  g->api = dl_cuda(w);
+  if (!g->api) return false;
+  g->ordinal = ordinal;
+  g->api->cuDriverGetVersion(&g->driver);
+  if (known_read(g)) return true;
+  if (find(g, w)) {
+    known_write(g);
+    return true;
+  }
+  g->api = NULL;
+  return false;
 }
 
 bool gpu_init(Gpu *g, int ordinal, Why *w) {
@@ -179,7 +212,7 @@ bool gpu_init(Gpu *g, int ordinal, Why *w) {
 
 typedef struct GpuEarly {
   const CudaApi *api;
-  CUdevice dev;
+  int ordinal;
   pthread_t thread;
   CUcontext ctx;
   CUresult result;
@@ -210,7 +243,10 @@ static void count_threads(int n) {
 
 static void *create(void *p) {
   GpuEarly *e = p;
-  e->result = e->api->cuDevicePrimaryCtxRetain(&e->ctx, e->dev);
+  CUdevice dev = 0;
+  e->result = e->api->cuInit(0);
+  if (!e->result) e->result = e->api->cuDeviceGet(&dev, e->ordinal);
+  if (!e->result) e->result = e->api->cuDevicePrimaryCtxRetain(&e->ctx, dev);
   count_threads(-1);
   return NULL;
 }
@@ -219,7 +255,7 @@ void gpu_begin(Gpu *g) {
   if (g->ctx || g->early || g->epoch) return;
   GpuEarly *e = base_realloc(NULL, sizeof *e);
   if (!e) return;
-  *e = (GpuEarly){.api = g->api, .dev = g->dev};
+  *e = (GpuEarly){.api = g->api, .ordinal = g->ordinal};
   pthread_once(&early_once, wait_at_exit);
   SigHold hold;
   signals_hold(&hold);
@@ -257,8 +293,13 @@ bool gpu_use(Gpu *g, Why *w) {
   }
   SigHold hold;
   signals_hold(&hold);
-  CUresult r = retain(g, &c);
+  bool found = settle(g, w);
+  CUresult r = found || g->early ? retain(g, &c) : CUDA_SUCCESS;
   signals_release(&hold);
+  if (!found) {
+    if (c) g->api->cuDevicePrimaryCtxRelease_v2(g->dev);
+    return false;
+  }
   if (g->epoch && sticky(r))
     return why(w, ERR_DRIVER, "%s and the driver no longer lets this process "
                "use the GPU: start a new process (the simulator still works in "

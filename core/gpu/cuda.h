@@ -28,6 +28,10 @@ typedef struct Gpu {
   int smem_optin, l2, khz;
   size_t memory;
   char name[128];
+  // found: whether the driver found the device in this process. If not, the
+  // properties above are those of an earlier process (known.h), and dev is not
+  // set.
+  bool found;
   CUdevice dev;
   CUcontext ctx;  // the context; NULL: the next gpu_use creates one
   struct GpuEarly *early;  // thread that creates the first context, or NULL
@@ -68,7 +72,9 @@ typedef struct Gpu {
   cublasLtHandle_t lt;
 } Gpu;
 
-bool gpu_init(Gpu *g, int ordinal, Why *w);  // finds the driver and the device
+// Finds the driver and the device. If an earlier process has recorded the
+// device's properties, cuInit is left to gpu_begin or gpu_use.
+bool gpu_init(Gpu *g, int ordinal, Why *w);
 // Creates the context if necessary and makes it current.
 bool gpu_use(Gpu *g, Why *w);
 // Starts a thread that creates the first context, unless the context exists.

@@ -227,6 +227,10 @@ bool dl_is_dry(void) { return dry != NULL; }
 
 bool dl_cuda_open(void) { return cuda_dl.state == 1; }
 
+const char *dl_cuda_path(void) {
+  return !dry && dl_cuda_open() ? cuda_dl.path : "";
+}
+
 bool dl_dry(int sm, int sms, int smem_kb, const char *name) {
   if (dl_cuda_open()) return false;
   dry = dry_driver(sm, sms, smem_kb, name);

@@ -19,6 +19,9 @@ const CublasLtApi *dl_cublaslt(Why *w);  // ERR_DRIVER
 bool dl_disabled(void);  // reports whether CUTELUA_NO_CUDA is set
 
 bool dl_cuda_open(void);  // reports whether the driver's library is open
+// Returns the path of the driver's library, or "" if it is not open or has been
+// replaced.
+const char *dl_cuda_path(void);
 // Replaces the driver by a substitute that needs no GPU (dry.h) for the rest of
 // the process. Returns false if the real driver is open. cuBLAS cannot be used
 // with this driver.

@@ -1,5 +1,5 @@
--- Measures the time from the start of a script to its first launch, with and
--- without its kernel in the cache. Compares it with another build:
+-- Measures the time from the start of a script to its first launch, with
+-- several states of the cache. Compares it with another build:
 --   cutelua spec/bench/cold.lua [FOLDER [ROUNDS [MILLISECONDS]]]
 -- FOLDER is a checkout with another build/cutelua. No GPU is needed: the driver
 -- is spec/gpu/fakecuda.c, which ends a process at its first launch. Creating a
@@ -60,24 +60,29 @@ end
 local t
 local folders = {".", other}
 
--- Adds the rows of one script to the table. Without `warm`, each process starts
--- with an empty cache.
-local function add(name, words, context, warm)
+-- Adds the rows of one script to the table. `state` is the state of the cache
+-- before each process: "empty", "other kernels" (it has the records of NVRTC
+-- and of the GPU, but not the script's kernel) or "full".
+local function add(name, words, context, state)
   local times = {{}, {}}
-  for i = warm and 0 or 1, rounds do
+  for i = state == "empty" and 1 or 0, rounds do
     measure.progress(("%s, round %d of %d"):format(name, i, rounds))
     for k, folder in ipairs(folders) do
       local cache = ("%s/cache%d"):format(fake.folder, k)
-      if not warm then os.execute("rm -rf " .. cache) end
+      if state == "empty" then os.execute("rm -rf " .. cache) end
+      if state == "other kernels" then
+        os.execute(("find %s -type f ! -name 'gpu-*' ! -name 'nvrtc-*' -delete")
+          :format(cache))
+      end
       times[k][i] = first(folder, cache, words, context)
     end
   end
-  local what = ("%s; %s cache"):format(name, warm and "full" or "empty")
+  local what = ("%s; cache: %s"):format(name, state)
   if context then
     what = ("%s, a context takes %d ms"):format(what, context)
   end
   local theirs = other and measure.stats(times[2]).median
-  t:add(what, times[1], "ms", theirs and not warm and TARGET * theirs)
+  t:add(what, times[1], "ms", theirs and state ~= "full" and TARGET * theirs)
   if other then t:add("  the other build", times[2], "ms") end
 end
 
@@ -87,9 +92,10 @@ for _, case in ipairs {
   {"ops.gemm with SiLU and a residual, 2048^3", script},
 } do
   t = measure.table "From a script's start to its first launch"
-  if not real then add(case[1], case[2], 0) end
-  add(case[1], case[2], slow)
-  add(case[1], case[2], slow, true)
+  if not real then add(case[1], case[2], 0, "empty") end
+  for _, state in ipairs {"empty", "other kernels", "full"} do
+    add(case[1], case[2], slow, state)
+  end
   t:print()
 end
 fake.remove()

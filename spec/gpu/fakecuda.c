@@ -16,6 +16,8 @@
 //   FAKE_CUDA  the driver's version of CUDA (13000 if absent)
 //   FAKE_MEMORY  bytes of memory of the GPU (1 MiB if absent). If it is set, no
 //              operation writes memory, so the host needs less memory.
+//   FAKE_INIT  milliseconds that the first cuInit takes, after which "init" is
+//              printed on standard error
 //   FAKE_CONTEXT  milliseconds that it takes to create a context, after which
 //              "context" is printed on standard error
 //   FAKE_STOP  the process ends at the first launch
@@ -26,6 +28,7 @@
 #ifndef _DEFAULT_SOURCE
 #define _DEFAULT_SOURCE
 #endif
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,7 +252,18 @@ static int registered(const void *p) {
   return 0;
 }
 
-CUresult cuInit(unsigned f) { return f ? 1 : 0; }
+static void init(void) {
+  const char *ms = getenv("FAKE_INIT");
+  if (!ms) return;
+  usleep((useconds_t)atoi(ms) * 1000);
+  fprintf(stderr, "init\n");
+}
+CUresult cuInit(unsigned f) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, init);
+  CALLED(cuInit);
+  return f ? 1 : 0;
+}
 CUresult cuDriverGetVersion(int *v) {
   const char *cuda = getenv("FAKE_CUDA");
   return *v = cuda ? atoi(cuda) : 13000, 0;

@@ -36,12 +36,12 @@ static uint64_t state_of(const Gpu *g) {
   h = base_hash(h, file, sizeof file);
   for (size_t k = 0; k < sizeof SELECT / sizeof *SELECT; k++) {
     const char *v = getenv(SELECT[k]);
-    h = add(h, v ? v : "");
+    h = add(add(h, v ? "set" : "unset"), v ? v : "");
   }
   for (int k = 0; k < DEVICES; k++) {
-    char file[24];
-    snprintf(file, sizeof file, "/dev/nvidia%d", k);
-    h = add(h, access(file, R_OK | W_OK) == 0 ? file : "");
+    char device[24];
+    snprintf(device, sizeof device, "/dev/nvidia%d", k);
+    h = add(h, access(device, R_OK | W_OK) == 0 ? device : "");
   }
   // The identifier is different after each start of the machine.
   char boot[64] = "";

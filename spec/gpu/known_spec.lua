@@ -46,8 +46,10 @@ describe("a record of a GPU", function()
     look()
     for _, name in ipairs {"CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
                            "NVIDIA_VISIBLE_DEVICES"} do
-      assert.equal(FIRST, look {[name] = "1"})
-      assert.equal(LATER, look {[name] = "1"})
+      for _, value in ipairs {"1", ""} do
+        assert.equal(FIRST, look {[name] = value})
+        assert.equal(LATER, look {[name] = value})
+      end
     end
     assert.equal(FIRST, look {FAKE_CUDA = "12090"})
   end)

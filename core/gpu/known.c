@@ -80,7 +80,7 @@ bool known_read(Gpu *g) {
   g->l2 = k.l2;
   g->khz = k.khz;
   g->memory = k.memory;
-  memcpy(g->name, k.name, sizeof g->name);
+  snprintf(g->name, sizeof g->name, "%s", k.name);
   return true;
 }
 

@@ -36,7 +36,7 @@ local function sums_of(o)
 end
 
 -- The most accumulators that fit into a thread's registers, by the number of
--- consumers. ptxas rejects a kernel with three or four consumers and more.
+-- consumers. With three or four consumers, ptxas rejects kernels with more.
 local MOST_SUMS = {216, 216, 96, 64}
 
 -- Returns the register counts of threads, {producer, consumer}. Returns nil if

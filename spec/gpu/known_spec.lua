@@ -3,6 +3,8 @@
 local fake = require "spec.gpu.fake"
 local support = require "spec.support"
 
+local INIT = "150"  -- milliseconds of cuInit, in which a process prints a line
+
 -- Prints the GPU's properties, then waits for the driver.
 local LOOK = [[
   local info = dev:info()
@@ -23,7 +25,7 @@ describe("a record of a GPU", function()
 
   -- Runs LOOK in a process. Returns the lines of its errors.
   local function look(env)
-    local all = {XDG_CACHE_HOME = cache, FAKE_INIT = "50"}
+    local all = {XDG_CACHE_HOME = cache, FAKE_INIT = INIT}
     for name, value in pairs(env or {}) do all[name] = value end
     local _, err = fake.run(LOOK, nil, all)
     return (err:gsub("^cutelua: ", ""))
@@ -37,7 +39,7 @@ describe("a record of a GPU", function()
     assert.equal(LATER, look())
     -- One process asks for the properties alone.
     local out, err = fake.run("print(dev:info().sms)", nil,
-                              {XDG_CACHE_HOME = cache, FAKE_INIT = "50"})
+                              {XDG_CACHE_HOME = cache, FAKE_INIT = INIT})
     assert.equal("0\n", out)
     assert.equal("", err)
   end)

@@ -17,8 +17,8 @@ local gemm_sm80 = require "kernels.gemm_sm80"
 local groups = require "kernels.groups"
 local tiles = require "cute.tiles"
 
----@param o? table the options of kernels.gemm_sm80, and form: "rows" when
--- absent
+---@param o? table the options of kernels.gemm_sm80, and `form`, the form of the
+-- groups (default "rows")
 return function(o)
   local p, rest = rules.shared("gemm_grouped", o,
     {name = "gemm_grouped", form = "rows"}, "form", rules.GEMM)

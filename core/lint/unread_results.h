@@ -11,8 +11,8 @@ typedef struct UnreadResult {
   const Mem *mem;  // the registers, or NULL for a variable
   Ref var;         // the updated variable, or 0
   bool load;       // whether `at` loads elements that are overwritten unread
-  // for an MMA: whether an instruction reads sums that another, earlier MMA
-  // wrote to the same registers
+  // If `at` is an MMA: whether an instruction reads the sums of an earlier MMA
+  // in the same registers. Only some of the results are then unread.
   bool some;
 } UnreadResult;
 

@@ -456,7 +456,8 @@ static bool is_gridded(const SimProg *p, const SimMeant *m, const SimGap *g) {
 }
 
 // Reports whether the only accessed coordinates of a mode are multiples of the
-// number of threads of a block, although the kernel compares with the extent.
+// number of threads of a block, although the kernel compares coordinates with
+// the mode's extent.
 static bool is_stride(const SimProg *p, const SimMeant *m,
                       const SimRanges *r) {
   return r->from[0] == 1 && r->period == p->nthread && p->nthread > 1 &&

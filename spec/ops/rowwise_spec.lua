@@ -29,7 +29,7 @@ local function normal(shape, dtype, turned)
   return cute.select(ops.transpose(t, perm, SIM), perm)
 end
 
--- Returns the rows of a tensor as lists, in a list by row number (row-major).
+-- Returns a list of a tensor's rows in row-major order. Each row is a list.
 local function rows_of(t)
   local shape = {}
   for i = 1, cute.rank(t) do shape[i] = cute.size(t.shape[i] or t.shape) end

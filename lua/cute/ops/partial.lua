@@ -147,7 +147,7 @@ end
 
 -- Returns the condition that this thread stores the result (it is the first of
 -- the lanes that share the result), and the index of the partial result that it
--- stores. Then returns the number of tiles for "all", else false.
+-- stores. The third result is the number of tiles if kind is "all", else false.
 local function part_of(C, s, kind)
   local tid, lanes, part, n = C.thread, 0, 0, 1
   for bit = 0, 31 do

@@ -42,10 +42,10 @@ end
 ---@param f any a kernel, or a function
 ---@param config table {arguments..., names: string[], results: string[], align:
 -- integer bytes to which the tensors are aligned (as in the script), examples:
--- table[] arguments of a kernel with symbolic arguments}. For a range of sizes:
--- {sizes = {first, last, step}, arguments = function(size), examples: integer[]
--- sizes that are run}. If `last` is "any", one kernel of cute.ops serves all
--- sizes
+-- table[] lists of arguments with which a kernel of symbolic arguments is run}.
+-- For a range of sizes: {sizes = {first, last, step}, arguments =
+-- function(size), examples: integer[] sizes that are run}. If `last` is "any",
+-- one kernel of cute.ops serves all sizes
 function bundle.add(name, f, config)
   if not name:find "^%a[%w_]*$" then
     fail("'%s' is not a C identifier", name)

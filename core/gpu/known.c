@@ -65,23 +65,15 @@ bool known_read(Gpu *g) {
   char name[24], text[400];
   name_of(g, name);
   unsigned long long was = 0;
-  Gpu k;
+  Gpu k = *g;
   bool ok = c.on && cache_read(&c, name, text, sizeof text) &&
             sscanf(text, "%llx %d %d %d %d %d %d %zu %127[^\n]\n", &was,
                    &k.major, &k.minor, &k.sms, &k.smem_optin, &k.l2, &k.khz,
                    &k.memory, k.name) == 9 &&
             was == state;
   cache_close(&c);
-  if (!ok) return false;
-  g->major = k.major;
-  g->minor = k.minor;
-  g->sms = k.sms;
-  g->smem_optin = k.smem_optin;
-  g->l2 = k.l2;
-  g->khz = k.khz;
-  g->memory = k.memory;
-  snprintf(g->name, sizeof g->name, "%s", k.name);
-  return true;
+  if (ok) *g = k;
+  return ok;
 }
 
 void known_write(const Gpu *g) {

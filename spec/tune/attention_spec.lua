@@ -5,18 +5,10 @@ local attention = require "cutelua.tune.attention"
 local candidates = require "kernels.attention_sm90.options".candidates
 local support = require "spec.support"
 local tables = require "cutelua.tune.tables"
+local time = require "spec.tune.faketime"
 local tuned = require "cute.ops.tuned"
 
 local dir
-
--- Returns the time that spec/tune/child.lua reports for a candidate.
-local function time(problem, name)
-  local h = 5381
-  for c in (problem .. name):gmatch "." do
-    h = (h * 33 + c:byte()) & 0xffffff
-  end
-  return 100 + h % 1000 / 10 + h // 1000 % 10 / 100
-end
 
 -- Runs the tuner with fake child processes. Returns standard output, error
 -- output, exit code.

@@ -3,22 +3,13 @@
 -- candidates misbehave. Its lines are "hang NAME", "crash NAME", "wrong NAME"
 -- or "slow SECONDS".
 local child = require "cutelua.tune.child"
+local time = require "spec.tune.faketime"
 
 local fake = {}
 
 local function answer(...)
   io.stdout:write(child.MARK, table.concat({...}, "\t"), "\n")
   io.stdout:flush()
-end
-
---- Returns the fake time of a candidate in microseconds: a hash of the problem
--- and the name. Thus each run ranks the candidates alike.
-function fake.time(problem, name)
-  local h = 5381
-  for c in (problem .. name):gmatch "." do
-    h = (h * 33 + c:byte()) & 0xffffff
-  end
-  return 100 + h % 1000 / 10 + h // 1000 % 10 / 100
 end
 
 local does = {}
@@ -52,7 +43,7 @@ function VERBS.measure(problem, _, _, _, cold, ...)
     os.execute("sleep " .. seconds)
   end
   for _, name in ipairs {...} do
-    local t = ("%.2f"):format(fake.time(problem, name))
+    local t = ("%.2f"):format(time(problem, name))
     answer("time", name, t, cold == "true" and t or "-")
   end
   answer "done"

@@ -9,18 +9,10 @@ local gemm = require "cute.ops.gemm"
 local operands = require "cutelua.tune.operands"
 local support = require "spec.support"
 local tables = require "cutelua.tune.tables"
+local time = require "spec.tune.faketime"
 local tuned = require "cute.ops.tuned"
 
 local CLASS = "bf16 bf16 bf16 tn row"
-
--- Returns the fake time of a candidate, as spec/tune/child.lua reports it.
-local function time(problem, name)
-  local h = 5381
-  for c in (problem .. name):gmatch "." do
-    h = (h * 33 + c:byte()) & 0xffffff
-  end
-  return 100 + h % 1000 / 10 + h // 1000 % 10 / 100
-end
 
 -- Returns the candidates of a problem, in order.
 local function offers(problem, make)

@@ -70,6 +70,25 @@ describe("tiles of gemm_sm90", function()
     end
   end)
 
+  it("are in a fixed order if their estimates are equal", function()
+    local A, B = cute.empty({61, 1536}, cute.bf16),
+      cute.empty({1024, 1536}, cute.bf16)
+    local _, list = gemm.offers(A, B, {device = "sim:sm_90a"})
+    local equal = 0
+    for i = 2, #list do
+      local x, y = list[i - 1], list[i]
+      if x.ns == y.ns and x.swap == y.swap then
+        equal = equal + 1
+        local d = 0
+        for k = 1, 3 do
+          if d == 0 then d = (x.tile[k] or 0) - (y.tile[k] or 0) end
+        end
+        assert.is_true(d > 0 or d == 0 and x.at < y.at, choose.name(y))
+      end
+    end
+    assert.is_true(equal > 0)
+  end)
+
   it("multiply as others do #long", function()
     local m, n, k = 129, 136, 136
     local A = cute.randint(-3, 4, {m, k}, cute.bf16, {seed = 1})

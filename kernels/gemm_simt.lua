@@ -21,7 +21,18 @@
 -- that shared memory needs. Otherwise they are transposed during the copy: a
 -- thread loads 16 bytes along K into registers and stores them from there. BK
 -- is 8. The loop over a tile is unrolled, so a BK of 16 takes longer to
--- compile; it is not faster. With a BK of 4, the kernel waits too often.
+-- compile; it is at most 1 % faster. With a BK of 4, the kernel waits too
+-- often.
+--
+-- Next, banks of registers limit the speed. On Hopper, registers with even and
+-- with odd numbers form two banks, each of which delivers one register per
+-- cycle. An FMA reads three; it takes one cycle only if it reads one of them in
+-- the same place as the preceding FMA (`.reuse`), and the others are in two
+-- banks. ptxas chooses the numbers. If the accumulators are stored directly
+-- after the loop, it permutes them in the first FMAs of each tile, because
+-- 16-byte stores need four neighbouring registers; these FMAs then take two to
+-- three cycles. After an addition of 0 (the option `renamed` of gemm_sm80), the
+-- stores no longer limit the registers of the loop (docs/measured/ops_gemm.md).
 local rules = require "kernels.operand_rules"
 local cute = require "cute"
 local _ = cute._
@@ -36,6 +47,20 @@ local THREADS = {
                          {{2, 16, 32}, {1, 8, 64}, 0}),
 }
 
+-- The number of blocks of f32 that fit on a multiprocessor, by the number of
+-- elements of a tile, with 4 warps. For smaller tiles, the compiler would use
+-- more registers than it needs.
+local BLOCKS = {[128 * 128] = 2, [128 * 64] = 4, [64 * 64] = 5}
+
+-- Returns the number of blocks per multiprocessor to compile for. An epilogue
+-- needs registers too.
+local function min_blocks(o, sums)
+  local tile = o.tile or {128, 128}
+  local count = sums == cute.f32 and BLOCKS[tile[1] * tile[2]] or 2
+  if o.warps == 8 then return math.max(count // 2, 1) end
+  return o.epilogue and count > 2 and count - 1 or count
+end
+
 local NAMES = {f32 = "float", f64 = "double", i32 = "int32_t", f16 = "half_t",
                bf16 = "bfloat16_t", e4m3 = "float_e4m3_t",
                e5m2 = "float_e5m2_t", i8 = "int8_t", u8 = "uint8_t"}
@@ -48,24 +73,26 @@ local NAMES = {f32 = "float", f64 = "double", i32 = "int32_t", f16 = "half_t",
 -- b_dtype: the types of A and B, if they differ from `sums` and are converted;
 -- warps: 4 (when absent) or 8; with 8 warps, a thread computes 8x8 elements
 return function(o)
+  o = o or {}
+  rules.options("gemm_simt", o, rules.SIMT)
+  local sums = o.sums or cute.f32
   local p = {name = "gemm_simt", tile = {128, 128, 8}, stages = 6,
-    min_blocks = 2, warps = 4,
+    min_blocks = min_blocks(o, sums), warps = 4,
     lead = 0,
     -- Without a swizzle, each address is a common base plus a constant offset.
     plain = true,
     halves = true,
+    renamed = sums == cute.f32,
     -- The number of fragments for steps of K: one is loaded while the other one
     -- is multiplied.
     slots = 2}
-  rules.options("gemm_simt", o or {}, rules.SIMT)
-  for k, v in pairs(o or {}) do p[k] = v end
+  for k, v in pairs(o) do p[k] = v end
   rules.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",
              p.warps)
   p.atoms = THREADS[p.warps]
   -- Each thread has 4 neighbouring elements along M and N.
   p.permutation = {cute.make_layout({16, 4}, {4, 1}),
                    cute.make_layout({2 * p.warps, 4}, {4, 1}), _}
-  local sums = p.sums or cute.f32
   local a, b = p.a_dtype or sums, p.b_dtype or sums
   p.sums, p.a_dtype, p.b_dtype, p.warps = nil, nil, nil, nil
   local name = NAMES[sums.name]

@@ -87,21 +87,24 @@ local function load(list, k, stage, first)
   end
 end
 
--- Loads tile k of the operands. With cp.async, the copies go to its stage.
--- Otherwise, the tile is loaded to registers, and arrived() stores it to the
--- stage later.
+-- Loads tile k of the operands into a stage. Omits operands whose loads pass
+-- through registers in halves (take and put).
 local function ask(list, walk, k, stage)
-  cute.when(walk.has(k), function()
-    if list[1].halves then list[1].take(k)
-    else load(list, k, stage) end
-  end)
+  local direct = {}
+  for _, X in ipairs(list) do
+    if not X.halves then direct[#direct + 1] = X end
+  end
+  if not direct[1] then return end
+  cute.when(walk.has(k), function() load(direct, k, stage) end)
 end
 
-local function arrived(operands, walk, k, stage)
+-- Calls f with each operand whose loads pass through registers in halves, if
+-- tile k exists.
+local function each_half(operands, walk, k, f)
   if not (operands[1].halves or operands[2].halves) then return end
   cute.when(walk.has(k), function()
     for _, X in ipairs(operands) do
-      if X.halves then X.put(stage) end
+      if X.halves then f(X) end
     end
   end)
 end
@@ -111,10 +114,14 @@ end
 -- multiplied, stage `read` is the next to be multiplied, and stage `write` is
 -- free. The loads of A and B are issued in different iterations of the unrolled
 -- loop, because loads of fragments queue behind earlier copies; with `both`, in
--- the same iteration. Loads through registers are issued in iteration 0.
--- passed(k_tile), if given, is called after each tile.
+-- the same iteration. Loads through registers are issued before the barrier at
+-- the end of a tile, as soon as the registers have been stored: the compiler
+-- moves loads down as far as the next barrier, and all products of a tile hide
+-- their latency. passed(k_tile), if given, is called after each tile.
 local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   local at, read, write = 0, 0, stages - 1
+  local list = {A, B}
+  each_half(list, walk, k, function(X) X.take(k) end)
   cute.arch.cp_async_wait_group(stages - 2)
   cute.arch.sync_threads()
   A.fetch(at, 0)
@@ -124,10 +131,8 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
   assert(last > 0 or not (A.halves or B.halves), "halves of one k-block")
   -- Returns the iteration in which to issue the loads of an operand. It is kb,
   -- but at most the last iteration but one, because the last iteration waits
-  -- for the next tile. It is 0 for loads through registers.
-  local function early(kb)
-    return (A.halves or B.halves) and 0 or math.max(math.min(kb, last - 1), 0)
-  end
+  -- for the next tile.
+  local function early(kb) return math.max(math.min(kb, last - 1), 0) end
   local ask_a, ask_b = early(1), early(both and 1 or 2)
   local function fetch(kb)
     A.fetch(at, kb)
@@ -144,7 +149,11 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
     local asked  -- index of the stage that this iteration loads
     for kb = 0, last do
       if kb == last and last > 0 then
-        arrived({A, B}, walk, k, asked)
+        for _, X in ipairs(list) do
+          if X.halves then X.put(asked) end
+        end
+        k = walk.next(k)
+        each_half(list, walk, k, function(X) X.take(k) end)
         on(k_tile)
       end
       if last > 0 then fetch((kb + 1) % A.k_blocks) end
@@ -162,12 +171,12 @@ local function main_loop(mma, A, B, C, stages, walk, k, both, passed)
       -- With only one block of K in a tile, the next tile becomes the current
       -- one here, after the products.
       if last == 0 then
+        k = walk.next(k)
         on(k_tile)
         fetch(0)
       end
     end
     if passed then passed(k_tile) end
-    k = walk.next(k)
   end
 end
 
@@ -393,6 +402,7 @@ local function pipelined(o, mma, mA, mB, mC, finish, way, SA, SB)
   main_loop(mma, A, B, C, stages, walk, k,
             waits_once(mA, mB, D, async_a or async_b, way, o), passed)
   if done then done(A.k_tiles) end
+  if o.renamed then C.acc:store(C.acc:load() + 0) end
 
   local size = tile[1] * tile[2]
   local room = o.rows and tiles.is_rows(mC)
@@ -465,15 +475,17 @@ end
 -- piece: integer?,
 -- fetch: any?, blocks: integer?, as: any?,
 -- lead: integer?, slots: integer?, plain: boolean?, halves: boolean?,
--- min_blocks: integer?, pdl: boolean?}
+-- min_blocks: integer?, pdl: boolean?, renamed: boolean?}
 -- group: number of tiles of M that blocks process together; rows: stores C
 -- through shared memory; columns: columns of C to which the epilogue is applied
 -- at a time, in whole permutations (all of the tile when absent); piece, fetch,
 -- lead, slots, plain, halves: see cute.tiles (fetch: its atom, or a function
 -- that returns it for an operand's type); min_blocks: number of blocks that
--- must fit on a multiprocessor, which limits the registers
+-- must fit on a multiprocessor, which limits the registers; renamed: adds 0 to
+-- the sums after the loop, so that ptxas chooses registers for the loop alone
+-- (a sum of -0 becomes +0)
 ---@return table {kernel: any, run: function, grid: function, tile: integer[],
--- block: integer, mma: any}
+-- block: integer, mma: any, min_blocks: integer?}
 return function(o)
   rules.options("gemm_sm80", o or {}, rules.GEMM)
   local p = setmetatable({}, {__index = DEFAULT})
@@ -483,7 +495,8 @@ return function(o)
     "blocks = %s; a multiple of %d, the K of a tile, is needed", p.blocks,
     p.tile[3])
   local mma = cute.make_tiled_mma(p.mma, p.atoms, p.permutation)
-  local gemm = {tile = p.tile, block = mma:size(), mma = mma}
+  local gemm = {tile = p.tile, block = mma:size(), mma = mma,
+                min_blocks = p.min_blocks}
   if p.gated then
     gemm.tile = {p.tile[1], p.tile[2] // 2, p.tile[3]}  -- of C
   end

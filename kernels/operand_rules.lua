@@ -10,7 +10,7 @@ local rules = {}
 -- the options of kernels/gemm_simt.
 rules.GEMM = "name tile stages group mma atoms permutation rows epilogue "
   .. "columns gated piece fetch blocks as lead slots plain halves min_blocks "
-  .. "pdl"
+  .. "pdl renamed"
 rules.SIMT = rules.GEMM .. " sums a_dtype b_dtype warps"
 
 --- Raises the error "what: text", with the arguments formatted into the text,

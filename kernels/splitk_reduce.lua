@@ -8,9 +8,9 @@
 local cute = require "cute"
 local _ = cute._
 
--- The maximum number of registers for the parts that a thread loads at once. If
--- a thread loaded all parts at once, registers would spill.
-local SOME = 32
+-- A thread loads at most SOME registers of a block's part at once, of UNROLL
+-- blocks. If a thread loaded all parts at once, registers would spill.
+local SOME, UNROLL = 32, 4
 
 -- Returns a view of the threads' fragments in `work`: (V, threads, splits,
 -- tiles). A fragment is stored in pieces of 16 bytes; the pieces of
@@ -26,11 +26,12 @@ end
 -- block that arrives last, stores the sums in `acc` and returns true.
 ---@param acc any a fragment
 ---@param o table {work: any, turns: any, at: any, splits: integer,
--- threads: integer, of: any?}
+-- threads: integer, of: any?, few: boolean?}
 -- work: elements of acc's type, for all fragments of all blocks; turns: i32,
 -- one for each tile; threads: the number of threads with fragments, which are
 -- the first threads of the block; of: whether this thread has a fragment, nil
--- if all threads have one
+-- if all threads have one; few: loads less at once, for kernels whose
+-- accumulators leave few registers
 return function(acc, o)
   local tid, z = cute.arch.thread_idx(), select(3, cute.arch.block_idx())
   local sums = cute.coalesce(acc)
@@ -52,12 +53,16 @@ return function(acc, o)
     mine(function()
       sums:fill(0)
       local n = cute.size(sums)
-      local size = SOME * 32 // sums.element_type.bits
+      local size = o.few and n // 4 or SOME * 32 // sums.element_type.bits
       if n % size ~= 0 then size = n end
+      -- The compiler would replace a loop of at most UNROLL iterations by
+      -- straight code, and load all parts at once.
+      local unroll = o.few and o.splits <= UNROLL
+        and math.max(o.splits // 2, 1) or UNROLL
       for i = 0, n // size - 1 do
         local function some(t) return cute.local_tile(t, {size}, {i}) end
         local sum = some(sums)
-        for other in cute.range(0, o.splits, 1, {unroll = 4}) do
+        for other in cute.range(0, o.splits, 1, {unroll = unroll}) do
           local part = cute.make_fragment_like(sum)
           cute.autovec_copy(some(W(_, tid, other, at)), part)
           sum:store(sum:load() + part:load())

@@ -11,6 +11,7 @@
 #define __global__
 #define __forceinline__ inline
 #define __launch_bounds__(...)
+#define __builtin_assume(...)
 #define __align__(n) __attribute__((aligned(n)))
 
 struct uint2 { unsigned x, y; } __attribute__((aligned(8)));

@@ -268,6 +268,35 @@ static void put_open(Emit *e, Ref r) {
   e->depth++;
 }
 
+// Reports whether the region or branch that contains position `at` also
+// contains the later instruction r.
+static bool contains(const Fn *fn, Ref at, Ref r) {
+  int depth = 0;
+  for (; at < r; at++) {
+    Op op = (Op)ir_get(fn, at)->op;
+    if (op_opens(op)) depth++;
+    if (op == OP_ELSE && depth == 0) return false;
+    if (op == OP_END && depth-- == 0) return false;
+  }
+  return true;
+}
+
+// Reports whether cute.assume says that the loop at r, which counts up, has an
+// iteration.
+static bool assumed_to_run(const Emit *e, Ref r) {
+  const Ins *i = ir_get(e->fn, r);
+  int64_t from;
+  if (!ir_const(e->fn, i->a[0], &from)) return false;
+  for (size_t k = 0; k < e->fn->claim.n; k++) {
+    const Claim *c = &e->fn->claim.p[k];
+    bool by_user = !c->mem && !c->rule && !c->note && !c->when;
+    if (by_user && c->v == i->a[1] && c->lo > from && c->at <= r &&
+        contains(e->fn, c->at, r))
+      return true;
+  }
+  return false;
+}
+
 static void put_for(Emit *e, Ref r) {
   const Ins *i = ir_get(e->fn, r);
   int64_t step = 0;
@@ -275,6 +304,17 @@ static void put_for(Emit *e, Ref r) {
   bool up = known ? step > 0 : ir_fact(e->fn, i->a[2]).lo > 0;
   bool down = known ? step < 0 : ir_fact(e->fn, i->a[2]).hi < 0;
   text_begin(e, i);
+  if (up && assumed_to_run(e, r)) {
+    // Without this, the compiler also generates code for no iteration, and
+    // chooses worse registers.
+    text_puts(e, "__builtin_assume(");
+    expr_val(e, i->a[1], PR_REL);
+    text_puts(e, " > ");
+    expr_val(e, i->a[0], PR_REL);
+    text_puts(e, ");");
+    text_newline(e);
+    text_indent(e);
+  }
   int64_t unroll = i->imm ? i->imm : e->use[r].rolled, limit;
   // Prevent a bug of ptxas 13: when it unrolls a loop that counts down to a
   // negated limit, iterations are lost.

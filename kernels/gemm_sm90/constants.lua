@@ -28,8 +28,8 @@ return {
   latency = 1844,       -- cycles until a tile requested from memory arrives
   hit = 1586,           -- cycles until a tile requested from L2 arrives
   uneven = 0.1,         -- fraction of the last wave during which memory is idle
-  first = 219,          -- cycles from a block's start to its first tiles
-  cluster = 1.07e-6,    -- seconds until all blocks of a cluster have started
+  first = 213,          -- cycles from a block's start to its first tiles
+  cluster = 9.15e-7,    -- seconds until all blocks of a cluster have started
   -- The number of waves above which the blocks of a cluster share few transfers
   -- from L2.
   near = 20,
@@ -37,10 +37,10 @@ return {
   second = 1.01,        -- factor on the time if B, loaded after A, is larger
   -- The cycles in which the blocks of a cluster reduce their partial sums of K,
   -- not counting the transfer of the bytes.
-  exchange = 1093,
-  dsmem = 11.3,         -- bytes per cycle that a block sends to others
+  exchange = 1128,
+  dsmem = 10.8,         -- bytes per cycle that a block sends to others
   leave = 8467,         -- cycles to store partial sums for another block
-  part = 652,           -- cycles to wait for another block's partial sums
+  part = 1218,          -- cycles to wait for another block's partial sums
   -- The energy of an operation, expressed as seconds at the power limit, by the
   -- bits of an element: {the operation itself, its transfers to shared memory,
   -- its transfers through L2}. The model divides the transfers by the extents
@@ -63,17 +63,17 @@ return {
     ["64x8"] = 2.03, ["64x8 two"] = 1.68, ["64x16"] = 1.37,
     ["64x16 halves"] = 1.23, ["64x16 two"] = 1.72, ["64x32"] = 1.31,
     ["64x32 halves"] = 1.2, ["64x32 split"] = 1.02, ["64x32 two"] = 1.33,
-    ["64x64"] = 1.19, ["64x64 halves"] = 1.2, ["64x64 parts"] = 1.05,
-    ["64x64 split"] = 1, ["64x64 two"] = 1.57, ["64x96"] = 1.1,
-    ["64x96 halves"] = 1.25, ["64x96 parts"] = 1.16, ["64x96 split"] = 1.03,
+    ["64x64"] = 1.19, ["64x64 halves"] = 1.2, ["64x64 parts"] = 1.15,
+    ["64x64 split"] = 0.977, ["64x64 two"] = 1.57, ["64x96"] = 1.1,
+    ["64x96 halves"] = 1.25, ["64x96 parts"] = 1.29, ["64x96 split"] = 0.954,
     ["64x128"] = 1.06, ["64x128 parts"] = 1.19, ["64x128 split"] = 1.22,
-    ["64x160 split"] = 1.56, ["64x192 split"] = 1.14, ["64x256 split"] = 1.45,
-    ["128x16 two"] = 1.5, ["128x32"] = 1.29, ["128x32 split"] = 1.45,
-    ["128x64"] = 1.22, ["128x64 halves"] = 1.6, ["128x64 split"] = 1.37,
+    ["64x160 split"] = 1.56, ["64x192 split"] = 1.42, ["64x256 split"] = 1.63,
+    ["128x16 two"] = 1.5, ["128x32"] = 1.29, ["128x32 split"] = 1.39,
+    ["128x64"] = 1.22, ["128x64 halves"] = 1.68, ["128x64 split"] = 1.49,
     ["128x64 turns"] = 1.2, ["128x96"] = 1.06, ["128x96 cluster"] = 0.949,
-    ["128x96 halves"] = 1.45, ["128x96 parts"] = 1.43, ["128x96 split"] = 1.37,
+    ["128x96 halves"] = 1.63, ["128x96 parts"] = 1.4, ["128x96 split"] = 1.62,
     ["128x96 turns"] = 1.12, ["128x128"] = 1.07, ["128x128 cluster"] = 1.1,
-    ["128x128 halves"] = 1.53, ["128x128 parts"] = 1.15,
+    ["128x128 halves"] = 1.39, ["128x128 parts"] = 1.15,
     ["128x128 split"] = 1.29, ["128x128 turns"] = 1.06, ["128x160"] = 1.05,
     ["128x160 cluster"] = 1.11, ["128x160 halves"] = 1.25,
     ["128x160 split"] = 1.2, ["128x192"] = 1.045, ["128x192 cluster"] = 1.05,

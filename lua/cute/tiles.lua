@@ -246,6 +246,15 @@ local function copy_atom(dtype, width, async, cached)
                              dtype, bits)
 end
 
+-- Returns the atom that loads `width` elements to registers, in an operand
+-- whose tiles have less than a line of memory in each row. The rest of the line
+-- comes to L2 for the next tiles. Compilers do not move such a load across a
+-- barrier, as they do with a plain load.
+local function wide_atom(dtype, width)
+  return cute.make_copy_atom("UniversalCopy", dtype,
+    {num_bits_per_copy = width * dtype.bits, level_prefetch_size = "size_128b"})
+end
+
 -- Returns the tiles of t along K for the row of tiles `at`: (BM,BK,k).
 local function tiles_of(t, tile, at)
   return cute.local_tile(t, tile, cute.rank(t) > 2 and {at, 0, _} or {at, _})
@@ -303,9 +312,10 @@ end
 -- one condition common to all pieces. Conditions that are equal along a mode
 -- are stored once. If the list or the common condition is always true, it is
 -- nil. `part` is a function that selects a part of a partition (CPY,M,K,k).
-local function conditions(thr, t, tile, at, valid, part)
+-- With any_row, all rows count as inside t.
+local function conditions(thr, t, tile, at, valid, part, any_row)
   local M, K = t.shape[1], t.shape[2]
-  local rows = not tiles.divides(tile[1], M)
+  local rows = not any_row and not tiles.divides(tile[1], M)
   local cols = not tiles.divides(tile[2], K)
   if not (rows or cols or valid) then return function() end end
   local crd = thr:partition_S(tiles_of(cute.make_identity_tensor(t.shape),
@@ -453,12 +463,43 @@ local function passage(t, o)
   return w
 end
 
+-- Returns a function that loads a tile of t to the registers `held`, (CPY,M,K).
+-- Instead of a row outside t, a thread loads the last row, without a condition:
+-- products of such rows are not stored. src: the thread's partition
+-- (CPY,M,K,k).
+local function row_loader(thr, t, o, g2s, src, held)
+  local crd = not tiles.divides(o.tile[1], t.shape[1]) and thr:partition_S(
+    tiles_of(cute.make_identity_tensor(t.shape), o.tile, o.at))
+  local rows = {}
+  for m = 0, cute.size(src, 1) - 1 do
+    local row = src(_, m, _, _)                                 -- (CPY,K,k)
+    if crd then
+      local at = crd(0, m, 0, zeros(crd.shape[4]))[1]
+      row = cute.make_tensor(row.iterator
+        + (cute.min(at, t.shape[1] - 1) - at) * t.stride[1], row.layout)
+    end
+    rows[m + 1] = row
+  end
+  local inside = conditions(thr, t, o.tile, o.at, nil, nil, true)
+  return function(k_tile)
+    local list, layout, common = inside(k_tile)
+    guarded_by(list, layout, common, function(pred)
+      if pred then held:fill(0) end
+      for m, row in ipairs(rows) do
+        cute.copy(g2s, row(_, _, k_tile), held(_, m - 1, _),
+                  pred and pred(m - 1, _))
+      end
+    end, function() held:fill(0) end)
+  end
+end
+
 -- Makes the object that copies tiles of t to shared memory s, with the method
 -- load(k_tile, stage). If the copy passes through registers, the object also
 -- has the two halves of load: take(k_tile) and put(stage).
 local function way_in(t, s, o, w)
   local g = tiles_of(t, o.tile, o.at)                         -- (BM,BK,k)
-  local atom = copy_atom(t.element_type, w.width, w.async, o.cached)
+  local atom = w.halves and wide_atom(t.element_type, w.width)
+    or copy_atom(t.element_type, w.width, w.async, o.cached)
   local g2s = tiled_copy(atom, o.tile, o.of:size(), w.lead, w.width,
     -- For tiles that are transposed on the way to shared memory, at most 8
     -- threads copy along a contiguous run. A warp then covers 4 runs and
@@ -496,7 +537,12 @@ local function way_in(t, s, o, w)
     cute.autovec_copy(held, part_of(dst, i, n)(_, _, _, stage))
   end
   local all = cute.make_fragment_like(src(_, _, _, 0))
-  function way.take(k_tile) take(k_tile, 0, 1, all) end
+  if w.halves then all:fill(0) end
+  local load_rows = w.halves and not o.valid and is_plain(t)
+    and row_loader(thr, t, o, g2s, src, all)
+  function way.take(k_tile)
+    if load_rows then load_rows(from(k_tile)) else take(k_tile, 0, 1, all) end
+  end
   function way.put(stage) put(all, stage, 0, 1) end
   if not w.halves and (o.in_parts or not o.valid) then
     way.pieces = src
@@ -506,7 +552,11 @@ local function way_in(t, s, o, w)
       return function(stage) put(held, stage, i, n) end
     end
   end
-  function way.load(k_tile, stage) put(take(k_tile, 0, 1), stage, 0, 1) end
+  function way.load(k_tile, stage)
+    if not load_rows then put(take(k_tile, 0, 1), stage, 0, 1) return end
+    load_rows(from(k_tile))
+    way.put(stage)
+  end
   return way
 end
 
@@ -582,6 +632,8 @@ function tiles.operand(t, o)
     and plain_layout(dtype.bits, o.tile, o.stages, w.turned)
     or tiles.smem_layout(dtype.bits, o.tile, o.stages, s_lead, o.piece),
     128)                                                      -- (BM,BK,PIPE)
+  -- The last tiles are put twice; the copies are in stages that nothing reads.
+  if w.halves then cute.partial_ok(s) end
   local A = way_in(t, s, o, w)
 
   local tid, mma = o.thread, o.of

@@ -774,10 +774,161 @@ describe("the text of a kernel", function()
                  threads(1020, "i8")})
     assert.truthy(text_of(1024, 1024, 1023, "bf16"):find(
       "__launch_bounds__(256, 2)", 1, true))
-    -- For f32 only one block fits on a multiprocessor, but the tile stays the
-    -- same.
-    assert.same({256, 128}, {threads(1024, "f32", 1024),
-                             threads(4096, "f32", 4096)})
+  end)
+end)
+
+describe("the text of products on FMA units", function()
+  local gemm_simt = require "kernels.gemm_simt"
+
+  -- Returns the text of C (M,N) = A B^T. layout: "tn" if K is contiguous in A
+  -- and in B, "nt" if M and N are.
+  local function text_of(o, layout, m, n, k, t)
+    local function operand(rows, columns, first)
+      return cute.make_tensor(cute.empty({1}, t or "f32").iterator,
+        cute.make_layout({rows, columns},
+                         first and cute.LayoutLeft or cute.LayoutRight))
+    end
+    local made = gemm_simt(o)
+    return made.kernel(operand(m, k, layout == "nt"), operand(n, k,
+      layout == "nt"), operand(m, n)):trace {grid = made.grid(m, n),
+                                            block = made.block}.source
+  end
+  local function loop_of(text) return text:match "\n  for %(.-\n  }\n" end
+
+  it("has loads of the next tile before the barrier", function()
+    local loop = loop_of(text_of({}, "tn", 256, 256, 256))
+    local store, load, barrier = loop:find "[AB]_smem%[[^%]]*%] = r",
+      loop:find "ld_l2<128>", loop:find "__syncthreads"
+    assert.is_true(store < load and load < barrier)
+    -- The stores have no condition, although the last tiles have no successor.
+    assert.equal(1, select(2, loop:gsub("if %(", "")))
+  end)
+
+  it("has no condition for rows outside A and B", function()
+    local function conditions(m, n, k)
+      return select(2, loop_of(text_of({}, "tn", m, n, k)):gsub("if %(", ""))
+    end
+    assert.equal(conditions(256, 256, 256), conditions(250, 301, 256))
+    assert.truthy(text_of({}, "tn", 250, 256, 256):find "min%([^\n]*249%)")
+    assert.is_true(conditions(250, 301, 260) > conditions(250, 301, 256))
+  end)
+
+  -- A thread of this tile loads two pieces along K; one may be outside.
+  it("loads no columns outside A and B", function()
+    local A, B = matrix({70, 68}, "f32"), matrix({65, 68}, "f32", 2)
+    local D, made = cute.zeros({70, 65}, cute.f32),
+                    gemm_simt {tile = {64, 64, 64}}
+    made.kernel(A, B, D):launch {grid = made.grid(70, 65), block = made.block,
+                                 device = "sim:sm_90a"}
+    assert.is_nil(ops.differs(A, B, D, function(_, _, _, sum) return sum end))
+  end)
+
+  it("adds 0 to the sums of f32 before it stores them", function()
+    local function additions(o, t)
+      return select(2, text_of(o, "tn", 256, 256, 256, t)
+        :gsub("C_acc[^\n]* %+ 0%.0f;", ""))
+    end
+    assert.equal(128, additions {})
+    assert.equal(32, additions {tile = {64, 64, 8}})
+    assert.equal(0, additions({sums = cute.f64, tile = {64, 64, 8}}, "f64"))
+    assert.equal(0, additions({sums = cute.i32}, "i32"))
+  end)
+
+  it("asks for the blocks that fit on a multiprocessor", function()
+    local function bounds(o, t)
+      return text_of(o, "nt", 256, 256, 256, t)
+        :match "__launch_bounds__%((%d+, %d+)%)"
+    end
+    local function epilogue(acc) return acc * 2 end
+    for _, row in ipairs {{{128, 128, 8}, "128, 2", "128, 2"},
+                          {{128, 64, 8}, "128, 4", "128, 3"},
+                          {{64, 64, 8}, "128, 5", "128, 4"}} do
+      assert.equal(row[2], bounds {tile = row[1]})
+      assert.equal(row[3], bounds {tile = row[1], epilogue = epilogue})
+    end
+    assert.equal("256, 1", bounds {warps = 8})
+    assert.equal("128, 3", bounds {min_blocks = 3})
+    assert.equal("128, 2", bounds({tile = {64, 64, 8}, sums = cute.f64},
+                                  "f64"))
+  end)
+end)
+
+describe("the text of products on FMA units that divide K", function()
+  local gemm_splitk = require "kernels.gemm_splitk"
+
+  -- Returns the text of C (256,256) = A B^T, with K = 1024.
+  local function text_of(o, base)
+    local t = base and "f32" or "bf16"
+    local made = gemm_splitk(o, base)
+    local work, turns = made.scratch(256, 256)
+    local function operand(columns)
+      return cute.make_tensor(cute.empty({1}, t).iterator,
+        cute.make_layout({256, columns}, cute.LayoutRight))
+    end
+    return made.kernel(operand(1024), operand(1024), operand(256), work, turns)
+      :trace {grid = made.grid(256, 256, 1024), block = made.block}.source
+  end
+
+  -- Returns how many blocks' parts the loop that adds them loads at once.
+  local function unrolled(o, base)
+    return text_of(o, base):match("#pragma unroll (%d+)\n *for %(int other")
+  end
+
+  it("says that each block has a tile", function()
+    assert.truthy(text_of({splits = 3}, "gemm_simt"):find(
+      "__builtin_assume%(%w+ > 0%);%s*#pragma unroll 1%s*for %(int k_tile"))
+  end)
+
+  it("asks for fewer blocks if registers are needed for the parts", function()
+    local function bounds(tile, o)
+      local all = {splits = 3, tile = tile}
+      for k, v in pairs(o or {}) do all[k] = v end
+      return text_of(all, "gemm_simt"):match "__launch_bounds__%((%d+, %d+)%)"
+    end
+    assert.equal("128, 2", bounds {128, 128, 8})
+    assert.equal("128, 3", bounds {128, 64, 8})
+    assert.equal("128, 5", bounds {64, 64, 8})
+    assert.equal("128, 4", bounds({128, 64, 8}, {min_blocks = 4}))
+    assert.equal("128, 3", bounds({128, 64, 8},
+      {epilogue = function(acc) return acc * 2 end}))
+  end)
+
+  it("keeps a loop over the parts, for which registers suffice", function()
+    local got = {}
+    for i, splits in ipairs {2, 3, 4, 5} do
+      got[i] = unrolled({splits = splits}, "gemm_simt")
+    end
+    assert.same({"1", "1", "2", "4"}, got)
+    assert.equal("4", unrolled {splits = 4})
+    -- The accumulators of a small tile leave enough registers.
+    assert.equal("4", unrolled({splits = 4, tile = {64, 64, 8}}, "gemm_simt"))
+  end)
+
+  it("has one block for a tile if K is not divided", function()
+    assert.truthy(text_of({splits = 1}, "gemm_simt"))
+  end)
+end)
+
+describe("a product on FMA units with few tiles", function()
+  -- Returns the options of tiles of 128x128 for C (128,4096).
+  local function options(first)
+    local function operand(rows, columns)
+      return cute.make_tensor(cute.empty({1}, "f32").iterator,
+        cute.make_layout({rows, columns},
+                         first and cute.LayoutLeft or cute.LayoutRight))
+    end
+    local _, list = offers(operand(128, 64), operand(4096, 64),
+                           {device = "sim:sm_90a"})
+    for _, c in ipairs(list) do
+      if c.family == "gemm_simt" and c.tile[1] * c.tile[2] == 128 * 128 then
+        return c.options
+      end
+    end
+  end
+
+  it("has 8 warps if no operand passes through registers", function()
+    assert.equal(8, options(true).warps)
+    assert.is_nil(options(false).warps)
   end)
 end)
 

@@ -99,7 +99,7 @@ class Scripts(unittest.TestCase):
                 t.fills()
             with Raises(MemoryError):
                 t.fills()
-        late = cutelua.State(seconds=0.2).loads(support.SCRIPT)
+        late = cutelua.State(seconds=1).loads(support.SCRIPT)
         for _ in range(2):
             begun = time.perf_counter()
             with Raises(cutelua.LimitReached, "time limit"):

@@ -101,7 +101,9 @@ local function along(tile) return tile.timed or tile[3] end
 -- `tile.single` rounds of loads for each tile. `tile.asked` is the number of
 -- loads of less than 16 bytes for each element of K.
 local function along_k(p, tile, stages, rate, steps, beside)
-  if beside == 1 then rate = rate * (tile.lone or 1) end
+  if tile.lone then
+    rate = rate * (1 - (1 - tile.lone) * (tile.room - beside) / (tile.room - 1))
+  end
   local step = ((2 * tile[1] * tile[2] / rate) ^ C.near
     + ((tile.asked or 0) / C.ask) ^ C.near) ^ (1 / C.near)
     * along(tile) * beside
@@ -158,7 +160,8 @@ end
 ---@param tile table {BM, BN, BK, good, lone, waits, room, ...}. `good` is the
 -- fraction of `rate` that the tile reaches (if absent, C.good of its size).
 -- `lone` is the fraction of this rate that a block alone on a multiprocessor
--- reaches (1 if absent). `waits` has the ns that a step along K waits for its
+-- reaches (1 if absent); between one and `room` blocks, the rate is
+-- interpolated. `waits` has the ns that a step along K waits for its
 -- operands, from L2 and from memory (if absent, computed from `close`,
 -- `latency` and the stages). `room` is the largest number of blocks per
 -- multiprocessor, in addition to the limit by shared memory

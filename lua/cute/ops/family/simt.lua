@@ -8,21 +8,25 @@ local tiles = require "cute.tiles"
 -- reaches. `whole`, `turned` and `single` are factors of the rate for the ways
 -- to load an operand (see `way`). `room` is the number of blocks per
 -- multiprocessor for which there are enough registers. `lone` is a factor of
--- the rate if a multiprocessor runs only one block of 4 warps.
+-- the rate if a multiprocessor runs only one block of 4 warps. The numbers were
+-- fitted to measurements on an H200 (the sets f32 and sgemm of
+-- docs/measured/gemm_choices.tsv).
 local TILES = {
-  {128, 128, stages = 6, good = 0.96, lone = 0.5, room = 2, whole = 1,
-   turned = 0.955, single = 0.8},
-  {128, 64, stages = 6, good = 0.9, room = 3, whole = 1, turned = 0.955,
-   single = 0.85},
-  {64, 64, stages = 6, good = 0.82, room = 4, whole = 1, turned = 0.955,
-   single = 0.94},
+  {128, 128, stages = 6, good = 0.823, lone = 0.768, room = 2, whole = 1,
+   turned = 0.978, single = 0.8},
+  {128, 64, stages = 6, good = 0.795, lone = 0.905, room = 4, whole = 1,
+   turned = 0.96, single = 0.85},
+  {64, 64, stages = 6, good = 0.731, lone = 0.936, room = 5, whole = 1,
+   turned = 0.93, single = 0.94},
 }
 -- The latency in ns of a tile that is loaded through registers, while no other
--- tile is being loaded: {from L2, from memory}.
-local WAITS = {380, 640}
+-- tile is being loaded: {from L2, from memory}. The loads of pieces ("turned")
+-- are issued earlier than those of single elements.
+local WAITS = {turned = {200, 427}, single = {380, 640}}
 
 -- The only tile for f64: larger tiles need too many registers.
-local TILES64 = {TILES[3]}
+local TILES64 = {{64, 64, stages = 6, good = 0.82, room = 4, whole = 1,
+                  turned = 0.955, single = 0.94}}
 
 local simt = {name = "gemm_simt", why = "FMA units, any strides",
               any = true}
@@ -44,10 +48,11 @@ function simt.takes(p)
   end
 end
 
--- Returns 8 warps if each multiprocessor has at most one block: f32 1024^3 then
--- takes 55 us instead of 65. Otherwise returns nil (4 warps), which is then 6
--- to 9 % faster.
-local function warps_of(p, t, splits)
+-- Returns 8 warps if each multiprocessor has at most one block, and no operand
+-- is turned: f32 768x2816x9216 (nt) then takes 788 us instead of 827. Otherwise
+-- returns nil (4 warps), which is 2 to 9 % faster.
+local function warps_of(p, t, splits, a, b)
+  if a == "turned" or b == "turned" then return nil end
   local count = tiles.count(p.m, t[1]) * tiles.count(p.n, t[2])
     * p.batches * splits
   return t[1] == 128 and count <= p.sms and 8 or nil
@@ -56,28 +61,30 @@ end
 -- Returns how a kernel copies an operand to shared memory, where M or N is
 -- contiguous. "whole" copies pieces of 16 bytes unchanged. "turned" copies
 -- pieces along K, and transposes them in registers. "single" copies element by
--- element. The second result is whether the operand passes through registers.
+-- element. The second result is its latency if the operand passes through
+-- registers.
 local function way(t)
   local lead = t.stride[1] == 1 and t.stride[2] ~= 1 and 1
     or t.stride[2] == 1 and 2
   if blocks.piece(t, lead) < 16 then
-    return "single", t.element_type.bits < 32
+    return "single", t.element_type.bits < 32 and WAITS.single or nil
   end
-  return lead == 2 and "turned" or "whole", lead == 2
+  if lead == 2 then return "turned", WAITS.turned end
+  return "whole"
 end
 
 function simt.list(p)
-  local a, held_a = way(p.A)
-  local b, held_b = way(p.B)
+  local a, waits_a = way(p.A)
+  local b, waits_b = way(p.B)
+  local waits = waits_a == WAITS.single and waits_a or waits_b or waits_a
   return blocks.candidates(p, "gemm_simt",
     p.sums.bits == 64 and TILES64 or TILES, function(t, splits)
     local o = {name = "gemm_simt", tile = {t[1], t[2], 8}, stages = t.stages,
                sums = p.sums, a_dtype = p.a, b_dtype = p.b,
-               warps = warps_of(p, t, splits)}
+               warps = warps_of(p, t, splits, a, b)}
     return o, {t[1], t[2], 8, good = t.good, room = t.room,
-               lone = not o.warps and t.lone or nil,
-               waits = (held_a or held_b) and WAITS or nil},
-           (p.sums.bits == 64 and 200 or 400) * t[a] * t[b]
+               lone = not o.warps and t.lone or nil, waits = waits},
+           (p.sums.bits == 64 and 200 or 500) * t[a] * t[b]
   end)
 end
 

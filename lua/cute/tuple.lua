@@ -159,7 +159,9 @@ end
 -- = 8}). For a traced integer this shortens index arithmetic. A false
 -- assumption is undefined behaviour on a GPU; the simulator checks it where
 -- assume was called. A plain integer is checked at once. With four arguments,
--- also assumes a range: lo <= x <= hi, divisible by div.
+-- also assumes a range: lo <= x <= hi, divisible by div. If a later loop counts
+-- from 0 to x and lo is at least 1, the emitted text tells the compiler that
+-- the loop runs.
 ---@param x cute.Int
 ---@param lo integer|table the divisor or, if hi and div follow, the least value
 ---@param hi? integer

@@ -233,7 +233,12 @@ static int l_derivative(lua_State *L) {
                "needed", dtype_name(of_y), dtype_name(of_x));
   const char *op;
   Ref d = ir_derivative(cx, fn, y, x, &op);
-  if (!d) face_error(L, ERR_ARG, "the derivative of '%s' is not known", op);
+  if (!d && op)
+    face_error(L, ERR_ARG, "the derivative of '%s' is not known", op);
+  if (!d)
+    face_error(L, ERR_ARG, "more than %d operations lead from one value to the "
+               "other; a derivative needs at most %d", IR_LONGEST_CHAIN,
+               IR_LONGEST_CHAIN);
   face_push_value(L, d);
   return 1;
 }

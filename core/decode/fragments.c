@@ -82,7 +82,9 @@ static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
       reg[r * per + k] = (from->reg[r] + k) * (uint32_t)o->mem->per;
   for (int v = 0; v < o->nval; v++)
     if (reg[v] + (uint32_t)o->mem->per > o->mem->count)
-      ctx_fail(cx, ERR_INTERNAL, "an MMA's register is out of range");
+      ctx_fail(cx, ERR_INTERNAL, "an MMA uses element %u of %u registers",
+               (unsigned)(reg[v] + (uint32_t)o->mem->per - 1),
+               (unsigned)o->mem->count);
   o->reg = reg;
 }
 
@@ -91,7 +93,8 @@ static SimWord word(Ctx *cx, const SimMem **mem, const Operand *o) {
   SimWord x = {.mem = mem[o->ref]};
   x.unit = o->reg[0] * (uint32_t)x.mem->per;
   if (x.mem->unit > 32 || x.unit + (uint32_t)(32 / x.mem->unit) > x.mem->count)
-    ctx_fail(cx, ERR_INTERNAL, "an MMA's register is out of range");
+    ctx_fail(cx, ERR_INTERNAL, "an MMA uses element %u of %u registers",
+             (unsigned)x.unit, (unsigned)x.mem->count);
   return x;
 }
 

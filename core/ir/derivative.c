@@ -7,8 +7,6 @@
 #include "ir/intrin.h"
 #include "ir/operands.h"
 
-enum { DEEPEST = 4096 };  // maximum length of a chain of instructions
-
 typedef struct Chain {
   Ctx *cx;
   Fn *fn;
@@ -19,6 +17,7 @@ typedef struct Chain {
   uint32_t end;
   int depth;
   const char *op;   // name of an operation that has no derivative, or NULL
+  bool failed;
 } Chain;
 
 static Ref derive(Chain *c, Ref r);
@@ -69,7 +68,8 @@ static Ref chosen(Chain *c, Ref p, DType t, Ref a, Ref b) {
 }
 
 static Ref fail(Chain *c, const char *op) {
-  if (!c->op) c->op = op;
+  if (!c->failed) c->op = op;
+  c->failed = true;
   return 0;
 }
 
@@ -333,8 +333,8 @@ static Ref derive(Chain *c, Ref r) {
   // A value that was computed before x does not depend on x.
   if (r < c->x || r >= c->end || !dtype_is_float(ir_type(c->fn, r))) return 0;
   if (c->is_known[r - c->x]) return c->known[r - c->x];
-  if (c->op) return 0;
-  if (++c->depth > DEEPEST) return fail(c, "a long chain of operations");
+  if (c->failed) return 0;
+  if (++c->depth > IR_LONGEST_CHAIN) return fail(c, NULL);
   // a copy, because appended instructions may move Fn.ins
   Ins i = *ir_get(c->fn, r);
   Ref d = (rules[i.op] ? rules[i.op] : of_other)(c, r, &i);
@@ -352,7 +352,7 @@ Ref ir_derivative(Ctx *cx, Fn *fn, Ref y, Ref x, const char **op) {
   c.is_known = arena_zero(cx, &cx->scratch, n + 1);
   Ref d = derive(&c, y);
   *op = c.op;
-  if (c.op) return 0;
+  if (c.failed) return 0;
   return d ? d : number(&c, ir_type(fn, y), 0);
 }
 
@@ -366,7 +366,7 @@ typedef struct Loads {
 } Loads;
 
 static void visit(Loads *l, Ref r, int depth) {
-  if (!r || l->seen[r] || depth > DEEPEST) return;
+  if (!r || l->seen[r] || depth > IR_LONGEST_CHAIN) return;
   l->seen[r] = 1;
   const Ins *i = ir_get(l->fn, r);
   if (i->op == OP_LD) {

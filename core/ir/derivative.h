@@ -9,7 +9,9 @@
 // integers and conditions are ignored, as if these were constants. For min,
 // max, abs and sel, the result is the derivative of the selected operand. If an
 // operation between x and y has no derivative here, returns 0 and sets *op to
-// its name.
+// its name. If the longest chain of operations from x to y has more than
+// IR_LONGEST_CHAIN, returns 0 and sets *op to NULL.
+enum { IR_LONGEST_CHAIN = 4096 };
 Ref ir_derivative(Ctx *cx, Fn *fn, Ref y, Ref x, const char **op);
 
 // Finds the loads (OP_LD) of memory object mem on which the value y depends,

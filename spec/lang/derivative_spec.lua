@@ -165,6 +165,12 @@ describe("cute.derivative", function()
         r[0] = v * 2
         return cute.derivative(r[0] + v, v)
       end,
+      ["more than 4096 operations lead from one value to the other; a "
+        .. "derivative needs at most 4096"] = function(v)
+        local y = v
+        for _ = 1, 4100 do y = y * v end
+        return cute.derivative(y, v)
+      end,
     } do
       raises(said, function()
         cute.kernel("k", function(x) x[1] = f(x[0]) end)(X):trace {block = 4}

@@ -251,8 +251,9 @@ describe("PipelineTmaAsync, whose readers are threads, #long", function()
   end)
 
   it("reports an invalid scope", function()
-    support.raises('PipelineTmaAsync: scope = "gpu"; "cta" or "cluster"',
-      pipeline.PipelineTmaAsync, {num_stages = 1, tx_count = 8, scope = "gpu"})
+    support.raises('PipelineTmaAsync: scope = "gpu"; "cta" or "cluster" is '
+      .. 'needed [unknown-name]', pipeline.PipelineTmaAsync,
+      {num_stages = 1, tx_count = 8, scope = "gpu"})
   end)
 end)
 

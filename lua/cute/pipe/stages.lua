@@ -282,7 +282,7 @@ function stages.PipelineTmaAsync(opts)
   local what = "PipelineTmaAsync"
   local scope = opts.scope
   if scope ~= nil and scope ~= "cta" and scope ~= "cluster" then
-    core.fail("bad-argument", ("%s: scope = %s; \"cta\" or \"cluster\" is "
+    core.fail("unknown-name", ("%s: scope = %s; \"cta\" or \"cluster\" is "
       .. "needed"):format(what, core.show(scope)))
   end
   local bytes = opts.tx_count

@@ -204,7 +204,7 @@ local PARTS = {
    {"mma.sync, unrolled", "compile_mma", {16, 64, 256, 1024}}},
 }
 
--- Measures one size of a series. Returns the point {amount of work, value}.
+-- Measures a series at one size. Returns {amount of work, measured value}.
 local function point(series, size)
   local what, natural, value = series[2], series[4], series[5]
   measure.progress(("%s %d"):format(what, size))

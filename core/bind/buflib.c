@@ -797,8 +797,8 @@ static int l_gemm_check(lua_State *L) {
   lua_getfield(L, 7, "sums");
   DType sums = lua_isnil(L, -1) ? DT_F32 : face_check_dtype(L, -1);
   if (!gemmcheck_type(d.t))
-    face_error(L, ERR_TYPE, "gemm_check: no bound of rounding is known for a "
-               "D of %s: use f16, bf16, f32, f64 or an integer type",
+    face_error(L, ERR_TYPE, "gemm_check: no rounding error bound is known for "
+               "a D of %s: use f16, bf16, f32, f64 or an integer type",
                dtype_name(d.t));
   GemmCheck g = {.a = &a, .b = &b, .d = &d, .m = m, .n = n, .k = k,
                  .sums = sums, .alpha = face_get_num(L, 7, "alpha", 1),

@@ -368,7 +368,7 @@ static Layout check_fits(Ctx *cx, lua_State *L, const HostBuf *b, Layout l) {
                cx, l), (long long)below.w);
   if (dim_static(need) && dim_value(need) > (int64_t)b->count)
     face_error(L, ERR_SHAPE, "a buffer of %lld elements is too small for %s, "
-               "which reaches to %lld", (long long)b->count,
+               "which needs %lld", (long long)b->count,
                layout_text(cx, l), (long long)dim_value(need));
   return l;
 }

@@ -8,7 +8,8 @@
 // An instruction with raw pointers: SimIns.x of an OP_PTR. The instruction is
 // copied once for each memory object that may contain a lane's address.
 typedef struct SimAddressed {
-  // the n copies, and one more for lanes that access no memory
+  // n copies of the instruction, one for each object that the pointer may point
+  // to, and one more for lanes that access no memory
   SimIns *ins;
   const LaunchArg **piece;
   int n;

@@ -258,9 +258,9 @@ INLINE void round_wide(const SimRule *r, const VI *s, int n, const VF *down,
   *d = h.f * *down;
 }
 
-// Computes the same result as round_wide, but faster. If the processor has
-// TRUNCATED, converts up to two chunks at once, because their sum rarely needs
-// more than 32 bits.
+// Computes the same result as round_wide, but faster. If TRUNCATED is defined
+// (see above), converts the sum of up to two vectors of s at once, because it
+// rarely needs more than 32 bits.
 INLINE void round_sums(const SimRule *r, const VI *s, int n, const VF *down,
                        VF *d) {
 #if defined(TRUNCATED)

@@ -119,8 +119,8 @@ typedef struct Mem {
   bool nonfinite_ok; // whether the values may be NaN or infinity
   // a fragment of a tiled MMA's operand: 'A', 'B' or 'C'; 0: another object
   char operand;
-  // whether a kernel read from PTX uses the object, which then consists of
-  // bytes or registers
+  // whether the object belongs to a kernel that was parsed from PTX; it then
+  // consists of bytes or registers
   bool ptx;
 } Mem;
 

@@ -305,7 +305,7 @@ Layout layout_slice_swizzled(Ctx *cx, Layout l, Layout rest, Dim x,
 }
 
 // Returns the product of a block l and a tiler that has a swizzle. The swizzle
-// of the result is scaled to the strides of the product.
+// is shifted to match the strides of the product.
 Layout layout_product_swizzled(Ctx *cx, Layout l, Layout tiler) {
   if (!dim_is(tiler.offset, 0))
     ctx_fail(cx, ERR_INADMISSIBLE,

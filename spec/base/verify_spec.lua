@@ -227,7 +227,7 @@ describe("gemm_check", function()
 
   it("rejects problems without a known bound", function()
     local b = core.buffer("e4m3", 16)
-    support.raises("no bound of rounding is known for a D of e4m3",
+    support.raises("no rounding error bound is known for a D of e4m3",
                    core.gemm_check, b, b, b, 4, 4, 4, {})
     b = core.buffer("f32", 16)
     support.raises("D has 0 by 4 elements", core.gemm_check, b, b, b, 0, 4, 4,

@@ -46,8 +46,8 @@ if options.table ~= "" then
   end
 end
 
--- Returns the candidates of a row, from a problem's list: the new table's
--- configuration (or the rule's), and the old table's.
+-- Returns two candidates from the list of a row's problem: the choice of the
+-- new table (without an entry, the rule's), and the choice of the old table.
 local function pair(row, list)
   local new, old = names[table.concat(row, " ", 1, 3)], nil
   local first = not new and list[1] or nil

@@ -180,7 +180,7 @@ it("a note tells of an unrolled loop that overwrites what it loads", function()
   end
   assert.same({"unused"}, unrolled(0, 7, function(_, v) return v + 1 end))
   assert.same(NONE, unrolled(0, 7, function(s, v) return s + v end))
-  -- no note: each iteration uses a part of a vector
+  -- no note: the loads of all iterations are one load of a vector
   assert.same(NONE, unrolled(0, 3, function(s, v, i)
     return i < 1 and v or s
   end))

@@ -186,8 +186,8 @@ function calls.launch(step, list, o, check)
   local now = {seed = o.seed, stream = o.stream}
   for _, r in ipairs(step.ready) do
     local ready, reads = r.launch, r.reads
-    -- A prepared launch is valid only if all other state that its traced
-    -- function read (through tables and other functions) is unchanged.
+    -- A prepared launch is valid only if the values besides the arguments that
+    -- its traced function used (through tables and functions) are unchanged.
     if (not reads or core.unchanged(reads))
       and ready:try(now, table.unpack(list, 1, list.n)) then
       return calls.step(ready, list), reads

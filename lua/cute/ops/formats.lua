@@ -57,7 +57,7 @@ local function check(p, name, x, rows, format)
     if ends_with(x, want)
       and (cute.rank(x) == #want or operand.has_batch(x, p.batch, #want)) then
       if want == tiles and not is_dense(x) then
-        fail("%s is %s; tiles must be contiguous, at a multiple of 16 bytes",
+        fail("%s is %s; tiles must be contiguous and aligned to 16 bytes",
              name, x.layout)
       end
       return want == tiles, cute.rank(x) > #want

@@ -756,7 +756,8 @@ local function name_tensors(variant, config)
   end
 end
 
--- Names the numbers among a variant's arguments as cute.bundle.number does.
+-- Gives numbers among a variant's arguments the names that the script passed to
+-- cute.bundle.number.
 local function name_numbers(variant, config)
   for _, n in ipairs(variant.numbers) do
     local given = config[n.argument]

@@ -49,8 +49,8 @@ local function refuse(self, why)
 end
 
 -- Reports whether a kept entry is valid: it was made by this version of the
--- program, all inputs that its check read are unchanged, and its verdict is one
--- of LASTING.
+-- program, no input of its check has changed since, and its verdict is one of
+-- LASTING.
 local function is_current(self, kept)
   if kept.program ~= self.program then return false end
   for _, read in ipairs(kept.reads) do

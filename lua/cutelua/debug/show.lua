@@ -295,7 +295,7 @@ end
 function show.where(session)
   local at = session.at
   if session:is_over() then
-    -- n counts leading faults: faults that no other fault may have caused.
+    -- n counts the faults that no other fault may have caused.
     local n = 0
     for _, r in ipairs(session.report.reports) do
       if not r.leads then n = n + 1 end

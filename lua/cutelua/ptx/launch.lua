@@ -349,8 +349,8 @@ local function set_pointers(t, list, memory, what)
   for offset, value in pairs(list or {}) do
     local at = math.tointeger(tonumber(offset))
     if not at or at < 0 or at % 8 ~= 0 or at >= 8 * words then
-      fail("%s: a key of `pointers` must be a byte offset in the tensor that "
-        .. "is a multiple of 8, not '%s'", what, offset)
+      fail("%s: a key of `pointers` must be a byte offset in the tensor, and a "
+        .. "multiple of 8, not '%s'", what, offset)
     end
     local where = ("%s.pointers, byte %d"):format(what, at)
     local to = argument(value, memory, where)

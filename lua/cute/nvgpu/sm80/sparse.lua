@@ -1,5 +1,5 @@
 --- cute.nvgpu.sparse: matrices with the 2:4 structured sparsity of tensor
--- cores. Of every four neighbours of a row at most two are stored (for tf32,
+-- cores. Of every four adjacent elements of a row at most two are stored (tf32:
 -- one of two). An MMA with a sparse A reads (M,K/2) stored elements and (M,W)
 -- words of metadata. A word has 16 bits and describes four groups of a row.
 --
@@ -14,8 +14,8 @@
 --     cute.autovec_copy(tCgE, tCrE)
 --     cute.gemm(mma, acc, {tCrA, tCrE}, tCrB, acc)
 --
--- The second modes have these extents: K for B, K/2 for the stored values of A,
--- and W for the metadata.
+-- The second mode of B has the extent K, that of A's stored values K/2, and
+-- that of the metadata W.
 local core = require "cute.core"
 local sign = require "cute.lang.signature"
 

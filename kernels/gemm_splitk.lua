@@ -54,11 +54,11 @@ return function(o, base)
            cute.zeros({count}, cute.i32)
   end
 
-  -- On FMA units, the addition of parts needs registers that the accumulators
-  -- of large tiles do not leave, unless fewer blocks share a multiprocessor.
-  local blocks = gemm.min_blocks
-  if base == "gemm_simt" and not p.min_blocks and not p.epilogue
-    and blocks > 2 and BM * BN // gemm.block > 32 then
+  -- On FMA units, the accumulators of large tiles leave few registers for the
+  -- addition of parts. Such kernels ask for one block less per multiprocessor.
+  local fma = base == "gemm_simt"
+  local large, blocks = fma and BM * BN // gemm.block > 32, gemm.min_blocks
+  if large and blocks > 2 and not (p.min_blocks or p.epilogue) then
     blocks = blocks - 1
   end
   out.kernel = cute.kernel(p.name, {min_blocks = blocks},
@@ -66,13 +66,13 @@ return function(o, base)
       if p.pdl then cute.arch.griddepcontrol_wait() end
       local each, splits, all = parts(cute.size(mA, 1))
       local from = select(3, cute.arch.block_idx()) * each
+      -- Each block has at least one tile.
       gemm.run(mA, mB, mC, {from = from,
         k_tiles = cute.assume(cute.min(all - from, each), 1, 1 << 30, 1),
         meet = function(C, at)
           return splitk_reduce(C.acc, {work = work, turns = turns, at = at,
                               splits = splits, threads = gemm.block,
-                              few = base == "gemm_simt"
-                                and (splits > 4 or cute.size(C.acc) > 32)})
+                              few = large or fma and splits > 4})
         end}, ...)
     end)
   return out

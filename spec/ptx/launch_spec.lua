@@ -72,7 +72,7 @@ local WRONG = {
   {'"x", "y"', '"x", {"fields": {"z": 8}}', "the key of a field must be "
    .. "its byte offset, not 'z'"},
   {'{"shape": 5}', '{"shape": 5, "pointers": {"4": "x"}}', "memory.y: a key "
-   .. "of `pointers` must be a byte offset in the tensor that is a multiple "
+   .. "of `pointers` must be a byte offset in the tensor, and a multiple "
    .. "of 8, not '4'"},
   {'{"shape": 5}', '{"shape": 5, "pointers": {"16": "x"}}', "not '16'"},
   {'{"shape": 5}', '{"shape": 5, "pointers": {"8": 3}}', "memory.y.pointers, "

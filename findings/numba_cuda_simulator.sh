@@ -47,7 +47,6 @@ cuda.jit(k)[1, 1](
 print(*whole, *(float(x) for x in real))
 PY
 cat >"$work/compiled.py" <<'PY'
-
 from numba import cuda, float32, float64, int32, int64, uint8, uint32
 from kernel import k
 text = cuda.compile_ptx(k, (int32[:], uint8[:], uint32[:], float32[:],

@@ -52,13 +52,12 @@ local THREADS = {
 -- more registers than it needs.
 local BLOCKS = {[128 * 128] = 2, [128 * 64] = 4, [64 * 64] = 5}
 
--- Returns the number of blocks per multiprocessor to compile for. An epilogue
--- needs registers too.
-local function min_blocks(o, sums)
-  local tile = o.tile or {128, 128}
-  local count = sums == cute.f32 and BLOCKS[tile[1] * tile[2]] or 2
-  if o.warps == 8 then return math.max(count // 2, 1) end
-  return o.epilogue and count > 2 and count - 1 or count
+-- Returns the number of blocks per multiprocessor to compile for, with options
+-- p. An epilogue needs registers too.
+local function min_blocks(p, sums)
+  local count = sums == cute.f32 and BLOCKS[p.tile[1] * p.tile[2]] or 2
+  if p.warps == 8 then return math.max(count // 2, 1) end
+  return p.epilogue and count > 2 and count - 1 or count
 end
 
 local NAMES = {f32 = "float", f64 = "double", i32 = "int32_t", f16 = "half_t",
@@ -76,8 +75,7 @@ return function(o)
   o = o or {}
   rules.options("gemm_simt", o, rules.SIMT)
   local sums = o.sums or cute.f32
-  local p = {name = "gemm_simt", tile = {128, 128, 8}, stages = 6,
-    min_blocks = min_blocks(o, sums), warps = 4,
+  local p = {name = "gemm_simt", tile = {128, 128, 8}, stages = 6, warps = 4,
     lead = 0,
     -- Without a swizzle, each address is a common base plus a constant offset.
     plain = true,
@@ -90,6 +88,7 @@ return function(o)
   rules.need(THREADS[p.warps], "gemm_simt", "warps = %s; 4 or 8 are needed",
              p.warps)
   p.atoms = THREADS[p.warps]
+  p.min_blocks = p.min_blocks or min_blocks(p, sums)
   -- Each thread has 4 neighbouring elements along M and N.
   p.permutation = {cute.make_layout({16, 4}, {4, 1}),
                    cute.make_layout({2 * p.warps, 4}, {4, 1}), _}

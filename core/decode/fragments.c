@@ -71,6 +71,13 @@ static SimOperand tile_of(Ctx *cx, const SimMmaIns *mi, const char *tv_text,
   return o;
 }
 
+// Raises an error for an MMA that uses the registers of mem from element `at`
+// on, which are too few.
+_Noreturn static void out_of_range(Ctx *cx, const SimMem *mem, uint32_t at) {
+  ctx_fail(cx, ERR_INTERNAL, "an MMA uses registers from element %u of %u on",
+           (unsigned)at, (unsigned)mem->count);
+}
+
 // Sets the registers of MMA operand o from the IR operand `from`.
 static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
                           SimOperand *o) {
@@ -82,9 +89,7 @@ static void set_registers(Ctx *cx, const SimMem **mem, const Operand *from,
       reg[r * per + k] = (from->reg[r] + k) * (uint32_t)o->mem->per;
   for (int v = 0; v < o->nval; v++)
     if (reg[v] + (uint32_t)o->mem->per > o->mem->count)
-      ctx_fail(cx, ERR_INTERNAL, "an MMA uses element %u of %u registers",
-               (unsigned)(reg[v] + (uint32_t)o->mem->per - 1),
-               (unsigned)o->mem->count);
+      out_of_range(cx, o->mem, reg[v]);
   o->reg = reg;
 }
 
@@ -93,8 +98,7 @@ static SimWord word(Ctx *cx, const SimMem **mem, const Operand *o) {
   SimWord x = {.mem = mem[o->ref]};
   x.unit = o->reg[0] * (uint32_t)x.mem->per;
   if (x.mem->unit > 32 || x.unit + (uint32_t)(32 / x.mem->unit) > x.mem->count)
-    ctx_fail(cx, ERR_INTERNAL, "an MMA uses element %u of %u registers",
-             (unsigned)x.unit, (unsigned)x.mem->count);
+    out_of_range(cx, x.mem, x.unit);
   return x;
 }
 

@@ -463,34 +463,23 @@ local function passage(t, o)
   return w
 end
 
--- Returns a function that loads a tile of t to the registers `held`, (CPY,M,K).
--- Instead of a row outside t, a thread loads the last row, without a condition:
--- products of such rows are not stored. src: the thread's partition
--- (CPY,M,K,k).
-local function row_loader(thr, t, o, g2s, src, held)
-  local crd = not tiles.divides(o.tile[1], t.shape[1]) and thr:partition_S(
+-- Returns the partition src (CPY,M,K,k) of t as a list of rows (CPY,K,k), in
+-- which the last row replaces each row outside t. Products of such rows are not
+-- stored, so loads need no condition.
+local function rows_inside(thr, t, o, src)
+  local M, list = t.shape[1], {}
+  local crd = not tiles.divides(o.tile[1], M) and thr:partition_S(
     tiles_of(cute.make_identity_tensor(t.shape), o.tile, o.at))
-  local rows = {}
   for m = 0, cute.size(src, 1) - 1 do
-    local row = src(_, m, _, _)                                 -- (CPY,K,k)
+    local row = src(_, m, _, _)
     if crd then
       local at = crd(0, m, 0, zeros(crd.shape[4]))[1]
       row = cute.make_tensor(row.iterator
-        + (cute.min(at, t.shape[1] - 1) - at) * t.stride[1], row.layout)
+        + (cute.min(at, M - 1) - at) * t.stride[1], row.layout)
     end
-    rows[m + 1] = row
+    list[m + 1] = row
   end
-  local inside = conditions(thr, t, o.tile, o.at, nil, nil, true)
-  return function(k_tile)
-    local list, layout, common = inside(k_tile)
-    guarded_by(list, layout, common, function(pred)
-      if pred then held:fill(0) end
-      for m, row in ipairs(rows) do
-        cute.copy(g2s, row(_, _, k_tile), held(_, m - 1, _),
-                  pred and pred(m - 1, _))
-      end
-    end, function() held:fill(0) end)
-  end
+  return list
 end
 
 -- Makes the object that copies tiles of t to shared memory s, with the method
@@ -519,30 +508,33 @@ local function way_in(t, s, o, w)
     end
     return way
   end
+  local all = cute.make_fragment_like(src(_, _, _, 0))
+  if w.halves then all:fill(0) end
+  local rows = w.halves and not o.valid and is_plain(t)
+    and rows_inside(thr, t, o, src)
   -- Loads part i of n of a tile to registers (CPY,M,K): to the registers
   -- `held`, or to new ones if absent.
   local function take(k_tile, i, n, held)
     local function part(x) return part_of(x, i, n) end
-    local from_tile = part(src)(_, _, _, from(k_tile))
+    local at = from(k_tile)
+    local from_tile = part(src)(_, _, _, at)
     held = held or cute.make_fragment_like(from_tile)
     local list, layout, common = conditions(thr, t, o.tile, o.at, o.valid,
-                                            part)(from(k_tile))
+                                            part, rows)(at)
     guarded_by(list, layout, common, function(pred)
       if pred then held:fill(0) end
-      cute.copy(g2s, from_tile, held, pred)
+      if not rows then return cute.copy(g2s, from_tile, held, pred) end
+      for m, row in ipairs(rows) do
+        cute.copy(g2s, row(_, _, at), held(_, m - 1, _),
+                  pred and pred(m - 1, _))
+      end
     end, function() held:fill(0) end)
     return held
   end
   local function put(held, stage, i, n)
     cute.autovec_copy(held, part_of(dst, i, n)(_, _, _, stage))
   end
-  local all = cute.make_fragment_like(src(_, _, _, 0))
-  if w.halves then all:fill(0) end
-  local load_rows = w.halves and not o.valid and is_plain(t)
-    and row_loader(thr, t, o, g2s, src, all)
-  function way.take(k_tile)
-    if load_rows then load_rows(from(k_tile)) else take(k_tile, 0, 1, all) end
-  end
+  function way.take(k_tile) take(k_tile, 0, 1, all) end
   function way.put(stage) put(all, stage, 0, 1) end
   if not w.halves and (o.in_parts or not o.valid) then
     way.pieces = src
@@ -553,9 +545,7 @@ local function way_in(t, s, o, w)
     end
   end
   function way.load(k_tile, stage)
-    if not load_rows then put(take(k_tile, 0, 1), stage, 0, 1) return end
-    load_rows(from(k_tile))
-    way.put(stage)
+    put(take(k_tile, 0, 1, w.halves and all or nil), stage, 0, 1)
   end
   return way
 end

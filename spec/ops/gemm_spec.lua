@@ -90,6 +90,13 @@ local function matrix(shape, dtype, seed)
   return ops.tensor(ops.random(1), shape, dtype or "bf16", seed or 1, "k")
 end
 
+-- Returns a tensor for a trace, with the memory of one element. The last mode
+-- is contiguous or, with `first`, the first.
+local function shaped(dtype, shape, first)
+  return cute.make_tensor(cute.empty({1}, dtype).iterator, cute.make_layout(
+    shape, first and cute.LayoutLeft or cute.LayoutRight))
+end
+
 describe("ops.gemm", function()
   for first = 1, 80, 10 do
     it(("is right: problems %d to %d"):format(first, first + 9)
@@ -186,8 +193,7 @@ describe("ops.gemm", function()
 
   it("has registers for 64 bits of each of a thread's sums", function()
     local function most(device, o)
-      local X = cute.make_tensor(cute.empty({1}, "bf16").iterator,
-        cute.make_layout({4096, 1024}, cute.LayoutRight))
+      local X = shaped("bf16", {4096, 1024})
       o.device = device
       local _, list = offers(X, X, o)
       local out = 0
@@ -672,16 +678,12 @@ end)
 -- A kernel's first call takes half a second. Most of it is compilation, whose
 -- time is proportional to the length of the text.
 describe("the text of a kernel", function()
-  local function new(t, ...)
-    return cute.make_tensor(cute.empty({1}, t).iterator,
-                            cute.make_layout({...}, cute.LayoutRight))
-  end
   local function text_of(m, n, k, t, o)
     o = o or {}
     o.device = "sim:sm_90a"
-    o.out = new(({i8 = "i32", e4m3 = "bf16"})[t] or t, m, n)
-    local p, list, call = offers(new(t, m, k), new(t, o.gated and 2 * n or n,
-                                                   k), o)
+    o.out = shaped(({i8 = "i32", e4m3 = "bf16"})[t] or t, {m, n})
+    local p, list, call = offers(shaped(t, {m, k}),
+                                 shaped(t, {o.gated and 2 * n or n, k}), o)
     local c, i = choose.choose(p), 1
     while c.base == "moved" or c.family == "gemm_splitk" and t ~= "f32" do
       c, i = list[i], i + 1
@@ -703,7 +705,7 @@ describe("the text of a kernel", function()
   end)
 
   it("has the functions of an epilogue once for a vector #long", function()
-    local bias = new("f32", 4096)
+    local bias = shaped("f32", {4096})
     local function gelu(acc, at) return cute.ops.gelu(acc + at:col(bias)) end
     local function counted(k)
       local text = text_of(4096, 4096, k, "bf16", {epilogue = gelu})
@@ -722,7 +724,7 @@ describe("the text of a kernel", function()
 
   it("has one epilogue for all parts of a tile, except for D's layout",
      function()
-    local bias, R = new("f32", 4095), new("bf16", 4095, 4095)
+    local bias, R = shaped("f32", {4095}), shaped("bf16", {4095, 4095})
     local function loads(name, f)
       local text = text_of(4095, 4095, 4095, "bf16", {epilogue = f})
       return select(2, text:gsub(name .. "%[", "")), lines(text)
@@ -744,7 +746,7 @@ describe("the text of a kernel", function()
   end)
 
   it("loads a value for each column once", function()
-    local bias = new("f32", 1023)
+    local bias = shaped("f32", {1023})
     local text, e = text_of(1023, 1023, 1023, "bf16", {
       epilogue = function(acc, at) return acc + at:col(bias) end})
     -- A warp has a quarter of the tile's columns, and each thread has 2 of
@@ -783,15 +785,11 @@ describe("the text of products on FMA units", function()
   -- Returns the text of C (M,N) = A B^T. layout: "tn" if K is contiguous in A
   -- and in B, "nt" if M and N are.
   local function text_of(o, layout, m, n, k, t)
-    local function operand(rows, columns, first)
-      return cute.make_tensor(cute.empty({1}, t or "f32").iterator,
-        cute.make_layout({rows, columns},
-                         first and cute.LayoutLeft or cute.LayoutRight))
-    end
-    local made = gemm_simt(o)
-    return made.kernel(operand(m, k, layout == "nt"), operand(n, k,
-      layout == "nt"), operand(m, n)):trace {grid = made.grid(m, n),
-                                            block = made.block}.source
+    local made, first = gemm_simt(o), layout == "nt"
+    t = t or "f32"
+    return made.kernel(shaped(t, {m, k}, first), shaped(t, {n, k}, first),
+      shaped(t, {m, n})):trace {grid = made.grid(m, n),
+                                block = made.block}.source
   end
   local function loop_of(text) return text:match "\n  for %(.-\n  }\n" end
 
@@ -861,11 +859,8 @@ describe("the text of products on FMA units that divide K", function()
     local t = base and "f32" or "bf16"
     local made = gemm_splitk(o, base)
     local work, turns = made.scratch(256, 256)
-    local function operand(columns)
-      return cute.make_tensor(cute.empty({1}, t).iterator,
-        cute.make_layout({256, columns}, cute.LayoutRight))
-    end
-    return made.kernel(operand(1024), operand(1024), operand(256), work, turns)
+    return made.kernel(shaped(t, {256, 1024}), shaped(t, {256, 1024}),
+                       shaped(t, {256, 256}), work, turns)
       :trace {grid = made.grid(256, 256, 1024), block = made.block}.source
   end
 
@@ -912,12 +907,8 @@ end)
 describe("a product on FMA units with few tiles", function()
   -- Returns the options of tiles of 128x128 for C (128,4096).
   local function options(first)
-    local function operand(rows, columns)
-      return cute.make_tensor(cute.empty({1}, "f32").iterator,
-        cute.make_layout({rows, columns},
-                         first and cute.LayoutLeft or cute.LayoutRight))
-    end
-    local _, list = offers(operand(128, 64), operand(4096, 64),
+    local _, list = offers(shaped("f32", {128, 64}, first),
+                           shaped("f32", {4096, 64}, first),
                            {device = "sim:sm_90a"})
     for _, c in ipairs(list) do
       if c.family == "gemm_simt" and c.tile[1] * c.tile[2] == 128 * 128 then

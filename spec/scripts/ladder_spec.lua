@@ -299,8 +299,8 @@ describe("the ladder's predicates are needed #long:", function()
      "if alike then common = cute.lt(crd(0, 0, 0, k_tile)[2], K) end", 1, ""},
     {"of a tile through registers", "cute.copy(g2s, from_tile, held, pred)", 1,
      "cute.copy(g2s, from_tile, held)"},
-    {"zeros behind it", "held:fill(0)", 3, ""},
-    {"zeros where all lies behind", "held:fill(0)", 4, ""},
+    {"zeros behind it", "held:fill(0)", 1, ""},
+    {"zeros where all lies behind", "held:fill(0)", 2, ""},
     {"of C", "local pred = inside_result(C, C.width)", 1, "local pred"},
   } do
     it(f[1], function()
@@ -314,7 +314,7 @@ describe("the ladder's predicates are needed #long:", function()
   end
   for _, f in ipairs {
     {"the last row instead of a row outside",
-     "+ (cute.min(at, t.shape[1] - 1) - at) * t.stride[1]", 1, ""},
+     "+ (cute.min(at, M - 1) - at) * t.stride[1]", 1, ""},
     {"zeros behind the columns of a turned operand", "held:fill(0)", 2, ""},
   } do
     it(f[1], function()
